@@ -1,0 +1,141 @@
+"""Checks of user input: one clear sentence that names the parameter, the value and what is allowed.
+
+A wrong type is a :class:`TypeError`, a wrong value a :class:`ValueError`; both are raised before any work starts.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+
+import numpy as np
+
+MAX_STEPS = 100_000_000
+
+
+def real(
+    name: str,
+    value: object,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> float:
+    """Return ``value`` as a float if it is a finite real number within the bounds.
+
+    >>> real("alpha", 6, above=0)
+    6.0
+    >>> real("batch", 1.5, above=0, at_most=1)
+    Traceback (most recent call last):
+    ValueError: batch must be greater than 0 and at most 1, got 1.5
+    """
+    allowed = _describe(above, at_least, at_most)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {allowed or 'a number'}, got {_show(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be a finite number{' ' + allowed if allowed else ''}, got {_show(value)}")
+    if number <= above or number < at_least or number > at_most:
+        raise ValueError(f"{name} must be {allowed}, got {_show(value)}")
+    return number
+
+
+def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+    """Return ``value`` as an int if it is a whole number within the bounds (``8.0`` is not: it is a float).
+
+    >>> integer("realisations", 0, at_least=1)
+    Traceback (most recent call last):
+    ValueError: realisations must be a whole number of at least 1, got 0
+    """
+    upper = "" if at_most is None else f" and at most {at_most}"
+    sentence = f"{name} must be a whole number of at least {at_least}{upper}, got {_show(value)}"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise TypeError(sentence)
+    number = int(value)
+    if number < at_least or (at_most is not None and number > at_most):
+        raise ValueError(sentence)
+    return number
+
+
+def choice(name: str, value: object, options: Sequence[str]) -> str:
+    """Return ``value`` if it is one of the named options.
+
+    >>> choice("embedding", "eular", ("euler", "exact"))
+    Traceback (most recent call last):
+    ValueError: embedding must be 'euler' or 'exact', got 'eular'
+    """
+    sentence = f"{name} must be {' or '.join(map(repr, options))}, got {_show(value)}"
+    if not isinstance(value, str):
+        raise TypeError(sentence)
+    if value not in options:
+        raise ValueError(sentence)
+    return value
+
+
+def steps(learning_rate: float, duration: float, name: str = "duration") -> int:
+    """Return how many steps of ``learning_rate`` make up ``duration``, which must be a whole number of them.
+
+    >>> steps(0.1, 20.0)
+    200
+    >>> steps(0.3, 1.0)
+    Traceback (most recent call last):
+    ValueError: duration must be a multiple of learning_rate=0.3, got 1.0 (0.9 or 1.2 would do)
+    """
+    ratio = duration / learning_rate
+    if ratio > MAX_STEPS:
+        raise ValueError(
+            f"{name} must be at most {MAX_STEPS} steps of learning_rate={learning_rate:g}, got {duration} "
+            f"({ratio:.3g} steps)"
+        )
+    count = round(ratio)
+    if abs(ratio - count) > 1e-6 * max(1.0, ratio):
+        low, high = math.floor(ratio) * learning_rate, math.ceil(ratio) * learning_rate
+        raise ValueError(
+            f"{name} must be a multiple of learning_rate={learning_rate:g}, got {duration} "
+            f"({low:g} or {high:g} would do)"
+        )
+    return count
+
+
+def memory(needed: float, what: str) -> None:
+    """Refuse work that needs more memory (in bytes) than the machine has available."""
+    available = _available_memory()
+    if needed > available:
+        raise MemoryError(
+            f"{what} must fit in memory: {needed / 1e9:.3g} GB are needed and {available / 1e9:.3g} GB are available"
+        )
+
+
+def _available_memory() -> float:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return 1024.0 * int(line.split()[1])
+    except OSError:
+        pass  # not Linux: the total is the best portable answer
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def _describe(above: float, at_least: float, at_most: float) -> str:
+    parts = []
+    if above > -math.inf:
+        parts.append(f"greater than {above:g}")
+    if at_least > -math.inf:
+        parts.append(f"at least {at_least:g}")
+    if at_most < math.inf:
+        parts.append(f"at most {at_most:g}")
+    return " and ".join(parts)
+
+
+def _show(value: object) -> str:
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 60 else text[:57] + "..."

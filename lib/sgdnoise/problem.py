@@ -1,0 +1,63 @@
+r"""The learning problem: a mixture of two Gaussians, a one-layer network, a loss with a ridge.
+
+Data: :math:`y_\mu x_\mu = v/\sqrt N + \sqrt\Delta\,z_\mu` with :math:`v=(1,\dots,1)`, :math:`z_\mu` standard normal
+and :math:`\mu = 1\dots M = \alpha N`. The network minimises (Eq. 1 of the paper)
+
+.. math:: L(w) = \sum_\mu \ell\Big(y_\mu \frac{x_\mu\cdot w}{\sqrt N}\Big) + \frac\lambda2 |w|^2,
+          \qquad \ell(h) = \tfrac12 (\kappa - h)_+^2 .
+"""
+
+from dataclasses import dataclass, field
+
+from sgdnoise import _checks
+from sgdnoise.losses import Loss, squared_hinge
+
+
+@dataclass(frozen=True)
+class Problem:
+    r"""A learning problem in the high-dimensional limit; immutable, and checked when it is made.
+
+    Parameters
+    ----------
+    alpha
+        Samples per feature, :math:`\alpha = M/N > 0`.
+    delta
+        Variance of the data noise, :math:`\Delta > 0`.
+    ridge
+        Ridge strength, :math:`\lambda \ge 0`; the SAT phase needs ``ridge=0``.
+    margin
+        Margin :math:`\kappa` of the loss.
+    init_variance
+        Variance :math:`R \ge 0` of each weight at time zero.
+    loss
+        Loss per sample; the squared hinge unless another :class:`~sgdnoise.Loss` is given.
+
+    Examples
+    --------
+    >>> import sgdnoise as sn
+    >>> sn.Problem(alpha=6)
+    Problem(alpha=6.0, delta=1.0, ridge=1.0, margin=1.0, init_variance=1.0, loss=Loss('squared_hinge'))
+    >>> sn.Problem(alpha=-1)
+    Traceback (most recent call last):
+    ValueError: alpha must be greater than 0, got -1
+    """
+
+    alpha: float
+    delta: float = 1.0
+    ridge: float = 1.0
+    margin: float = 1.0
+    init_variance: float = 1.0
+    loss: Loss = field(default=squared_hinge)
+
+    def __post_init__(self) -> None:
+        checked = {
+            "alpha": _checks.real("alpha", self.alpha, above=0),
+            "delta": _checks.real("delta", self.delta, above=0),
+            "ridge": _checks.real("ridge", self.ridge, at_least=0),
+            "margin": _checks.real("margin", self.margin),
+            "init_variance": _checks.real("init_variance", self.init_variance, at_least=0),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if not isinstance(self.loss, Loss):
+            raise TypeError(f"loss must be a sgdnoise.Loss such as sgdnoise.squared_hinge, got {self.loss!r}")
