@@ -33,7 +33,7 @@ def real(
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be {allowed or 'a number'}, got {_show(value)}")
+        raise TypeError(f"{name} must be a number{' ' + allowed if allowed else ''}, got {_show(value)}")
     try:
         number = float(value)
     except OverflowError:

@@ -22,7 +22,6 @@ PACKAGE = Path(__file__).resolve().parent
 STALE_SECONDS = 7 * 24 * 3600
 
 
-@cache
 def source_hash() -> str:
     """Hash of every source file of the library: two processes that agree on it run the same code."""
     digest = hashlib.sha256()
@@ -77,7 +76,10 @@ def jit(**options: Any) -> Callable[[F], F]:
 
 
 def elementwise(function: F) -> F:
-    """Compile a scalar function of two numbers to a NumPy ufunc for float64 and float32."""
+    """Compile a scalar function to a NumPy ufunc, when it is first called: importing the library stays quick.
+
+    Call it with float64. With a narrower type the result would depend on which types it has met before.
+    """
     with _cached() as cached:
-        compiled: F = numba.vectorize(["f8(f8,f8)", "f4(f4,f4)"], cache=cached)(function)
+        compiled: F = numba.vectorize(cache=cached)(function)
     return compiled

@@ -1,0 +1,79 @@
+# Everything a user needs; `make help` lists it. The work is done by lib/bookbuild (python -m bookbuild).
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+PYTHON ?= python3
+PROFILE ?= standard
+PORT ?= 8000
+NAME ?=
+ARGS ?=
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+# The environment is ours: compiled once, its packages are imported several times faster.
+unexport PYTHONDONTWRITEBYTECODE
+
+ifeq ($(filter smoke standard paper,$(PROFILE)),)
+$(error PROFILE must be smoke, standard or paper, got '$(PROFILE)')
+endif
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
+	@echo "PROFILE=smoke|standard|paper sets the size of the runs (standard unless given)."
+
+.PHONY: setup
+setup: ## make the environment in .venv (the other targets do it by themselves)
+	@command -v $(PYTHON) >/dev/null || { echo "setup: PYTHON must name a Python 3.11 to 3.13, got '$(PYTHON)', which is not there." >&2; exit 2; }
+	@$(PYTHON) lib/bookbuild/setup_env.py $(VENV)
+
+.PHONY: book
+book: setup ## run every notebook and render the book
+	@$(RUN) -m bookbuild book --profile $(PROFILE)
+
+.PHONY: test
+test: setup ## lint, type check and the whole test suite, with the JIT on and off
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+	@$(RUN) -m pytest $(ARGS)
+	@echo "The kernels once more, with the JIT off:"
+	@NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -m kernel -q $(ARGS)
+
+.PHONY: notebook
+notebook: setup ## run one notebook: NAME=the_model PROFILE=smoke ARGS="-p seed 3"
+	@$(RUN) -m bookbuild notebook "$(NAME)" --profile $(PROFILE) $(ARGS)
+
+.PHONY: notebooks
+notebooks: setup ## write an .ipynb beside each notebook's text, for Jupyter
+	@$(RUN) -m bookbuild pair
+
+.PHONY: serve
+serve: setup ## serve the finished book on this machine: PORT=8000
+	@$(RUN) -m bookbuild serve --port $(PORT)
+
+.PHONY: bench
+bench: setup ## measure speed, as ratios in one run
+	@$(PYTHON) lib/bookbuild/setup_env.py $(VENV) --bench
+	@$(RUN) -m bookbuild bench $(ARGS)
+
+.PHONY: readme-figure
+readme-figure: setup ## remake the figure of the README
+	@$(RUN) -m bookbuild readme-figure
+
+.PHONY: lock
+lock: setup ## write requirements.lock anew from pyproject.toml
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(RUN) -m bookbuild.lock
+
+.PHONY: format
+format: setup ## format the code
+	@$(RUN) -m ruff check --fix .
+	@$(RUN) -m ruff format .
+
+.PHONY: clean
+clean: ## remove what was built, but not the environment
+	@rm -rf _build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find lib tests notebooks benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: distclean
+distclean: clean ## remove the environment too
+	@rm -rf $(VENV)

@@ -1,0 +1,128 @@
+"""The commands behind the Makefile: ``python -m bookbuild {book,notebook,pair,serve,bench,readme-figure}``."""
+
+import argparse
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import jupytext
+
+from bookbuild import book, paths, source
+from bookbuild.figures import extract
+from bookbuild.refusal import Refusal
+from bookbuild.runner import Job, run_all, say
+
+
+def make_book(arguments: argparse.Namespace) -> None:
+    """Build the book and say where it is."""
+    first = book.build(arguments.profile)
+    print(f"The book ({arguments.profile} profile) is ready. Open {first.as_uri()}")
+
+
+def run_notebook(arguments: argparse.Namespace) -> None:
+    """Run one notebook, with other parameters if wanted, and say where its result is."""
+    notebook = source.read(arguments.name)
+    job = Job(notebook, notebook.parameters(arguments.profile, dict(arguments.p)))
+    book.writable(paths.BUILD)
+    run_all([job])
+    print(f"Executed notebook: {os.path.relpath(job.output)}")
+    for figure in extract(job.output):
+        print(f"Figure: {os.path.relpath(figure)}")
+
+
+def pair(_: argparse.Namespace) -> None:
+    """Write an .ipynb beside each notebook's text for people who work in Jupyter; never over somebody's work."""
+    for notebook in source.read_all():
+        path = paths.NOTEBOOKS / f"{notebook.name}.ipynb"
+        fresh = notebook.convert()
+        if path.exists():
+            if [cell.source for cell in jupytext.read(path).cells] == [cell.source for cell in fresh.cells]:
+                say(f"{os.path.relpath(path)} is up to date.")
+                continue
+            kept = path.with_suffix(f".{time.strftime('%Y%m%d-%H%M%S')}.ipynb")
+            path.replace(kept)
+            say(f"{os.path.relpath(path)} differs from its text; it is kept as {os.path.relpath(kept)}.")
+        jupytext.write(fresh, path)
+        say(f"{os.path.relpath(path)} written.")
+
+
+def bench(arguments: argparse.Namespace) -> None:
+    """Run every benchmark, one after the other, and keep what they measured."""
+    folder = paths.BUILD / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    for script in sorted(paths.BENCHMARKS.glob("bench_*.py")):
+        say(f"{script.stem}:")
+        out = folder / f"{script.stem}.json"
+        if subprocess.call([sys.executable, str(script), "--out", str(out), *arguments.words], cwd=paths.ROOT) != 0:
+            raise Refusal(f"benchmark {script.stem} failed")
+        say(f"  measured: {os.path.relpath(out)}")
+
+
+def readme_figure(_: argparse.Namespace) -> None:
+    """Run the notebook that the figure of the README is from, and put the figure in its place."""
+    notebook = source.read("the_model")
+    job = Job(notebook, notebook.parameters("standard"))
+    book.writable(paths.BUILD)
+    run_all([job])
+    shutil.copyfile(extract(job.output)[0], paths.README_FIGURE)
+    print(f"{os.path.relpath(paths.README_FIGURE)} is up to date.")
+
+
+def serve(arguments: argparse.Namespace) -> None:
+    """Serve the finished book on this machine only."""
+    if not (paths.HTML / "index.html").is_file():
+        raise Refusal("there is no book to serve yet; run `make book` first")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(paths.HTML))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", arguments.port), handler) as server:
+        print(f"Serving the book at http://127.0.0.1:{server.server_port}/ (Ctrl-C ends it).", flush=True)
+        server.serve_forever()
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="bookbuild", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("book", help="run the notebooks and render the book")
+    one.set_defaults(run=make_book)
+    one.add_argument("--profile", default="standard")
+    one = commands.add_parser("notebook", help="run one notebook")
+    one.set_defaults(run=run_notebook)
+    one.add_argument("name")
+    one.add_argument("--profile", default="standard")
+    one.add_argument("-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="override a parameter")
+    one = commands.add_parser("pair", help="write .ipynb files for Jupyter")
+    one.set_defaults(run=pair)
+    one = commands.add_parser("serve", help="serve the book on this machine")
+    one.set_defaults(run=serve)
+    one.add_argument("--port", type=int, default=8000)
+    one = commands.add_parser("bench", help="measure speed")
+    one.set_defaults(run=bench)
+    one.add_argument("words", nargs="*", help="passed on to the benchmarks")
+    one = commands.add_parser("readme-figure", help="remake the figure of the README")
+    one.set_defaults(run=readme_figure)
+    return parser.parse_args(words)
+
+
+def main(words: list[str]) -> int:
+    """Run a command; return the exit status. Whatever goes wrong for a known reason is one sentence."""
+    arguments = parse(words)
+    try:
+        arguments.run(arguments)
+    except Refusal as refusal:
+        say(f"bookbuild: {refusal}.")
+        return 2
+    except OSError as error:
+        say(f"bookbuild: {error}.")
+        return 2
+    except KeyboardInterrupt:
+        say("\nInterrupted. Finished notebooks are kept; the same command goes on from there.")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,123 @@
+"""Render the book, check it, and only then put it in place of the one before."""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bookbuild import paths, source
+from bookbuild.check import check_book
+from bookbuild.refusal import Refusal
+from bookbuild.runner import Job, run_all, say
+from bookbuild.sphinx_ext import PROFILE_VARIABLE
+
+STAMP = ".finished.json"
+INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
+
+
+def build(profile: str) -> Path:
+    """Run the notebooks, render and check the book; return its first page. What is up to date is left alone."""
+    source.check_profile(profile)
+    writable(paths.BUILD)
+    with only_one():
+        clear_scratch()
+        jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
+        run_all(jobs)
+        key = book_key(profile, [job.output for job in jobs])
+        if finished(key):
+            say("The book is up to date.")
+        else:
+            render(profile, key)
+    return paths.HTML / "index.html"
+
+
+def book_key(profile: str, executed: list[Path]) -> str:
+    """Hash of everything that the rendered book depends on."""
+    inputs = source.tree_hash(*(paths.ROOT / name for name in INPUTS))
+    parts = [profile, inputs, *(path.name for path in executed)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def finished(key: str) -> bool:
+    """Tell whether the book in place was made from these very inputs, and is whole."""
+    try:
+        stamp = json.loads((paths.HTML / STAMP).read_text(encoding="utf-8"))
+        if stamp["key"] != key:
+            return False
+        check_book(paths.HTML, stamp["profile"])
+    except (OSError, ValueError, KeyError, TypeError, Refusal):
+        return False
+    return True
+
+
+def render(profile: str, key: str) -> None:
+    """Render into a scratch folder with warnings as errors, check, then swap."""
+    say("Rendering the book.")
+    with tempfile.TemporaryDirectory(dir=paths.SCRATCH) as scratch:
+        log = paths.BUILD / "logs" / "book.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+        command += ["build", str(paths.ROOT), "--path-output", scratch, "--all", "--warningiserror", "--keep-going"]
+        # Jupyter Book writes beside its configuration and reads the user's; give it a place of its own for both.
+        environment = {**os.environ, PROFILE_VARIABLE: profile, "HOME": scratch, "PYTHONUNBUFFERED": "1"}
+        with open(log, "w", encoding="utf-8") as file:
+            status = subprocess.call(command, stdout=file, stderr=subprocess.STDOUT, env=environment, cwd=paths.ROOT)
+        text = log.read_text(encoding="utf-8")
+        made = Path(scratch) / "_build" / "html"
+        if status != 0 or not (made / "index.html").is_file():
+            complaints = [line for line in text.splitlines() if "WARNING" in line or "ERROR" in line]
+            for line in complaints[:20] or text.splitlines()[-20:]:
+                say("  " + line)
+            raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(log)}")
+        check_book(made, profile)
+        (made / STAMP).write_text(json.dumps({"key": key, "profile": profile}), encoding="utf-8")
+        swap(made, paths.HTML, Path(scratch) / "previous")
+
+
+def swap(new: Path, place: Path, aside: Path) -> None:
+    """Put a finished folder in place; the old one is moved aside first, so that the two never mix."""
+    if place.exists():
+        os.replace(place, aside)
+    os.replace(new, place)
+
+
+def writable(folder: Path) -> None:
+    """Refuse, before any work, a folder that cannot be written to or a disk that is full."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths.SCRATCH.mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=paths.SCRATCH) as file:
+            file.write(b"\0" * 2**20)
+            file.flush()
+    except OSError as error:
+        raise Refusal(f"the folder {folder} must be writable and have room: {error.strerror}") from error
+    free = shutil.disk_usage(folder).free
+    if free < 200e6:
+        raise Refusal(f"the disk of {folder} must have 200 MB free, and has {free / 1e6:.0f} MB")
+
+
+def clear_scratch() -> None:
+    """Remove what killed runs left behind; nothing in there is ever read again."""
+    for path in paths.SCRATCH.iterdir():
+        with contextlib.suppress(OSError):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Let one build work at a time; a second one waits. The lock ends with the process, however it ends."""
+    with open(paths.BUILD / ".lock", "w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("Another build is at work in this folder; waiting for it to end.")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

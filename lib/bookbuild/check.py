@@ -1,0 +1,120 @@
+"""Is the rendered book whole? Every page of the table of contents, every figure, and nothing from elsewhere."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import yaml
+
+from bookbuild import paths, source
+from bookbuild.refusal import Refusal
+
+IMAGE_TYPES = ("image/svg+xml", "image/png")
+# Elements whose address the browser fetches by itself; a link that a reader may click is none of these.
+FETCHED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+}
+FETCHING_LINKS = {"stylesheet", "preload", "prefetch", "icon", "shortcut", "modulepreload", "preconnect", "manifest"}
+
+
+class Page(HTMLParser):
+    """The addresses that a page makes the browser fetch, and its images."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.images: list[str] = []
+        self.style = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect the addresses of one element."""
+        values = {name: value or "" for name, value in attrs}
+        if FETCHED.get(tag) in values:
+            self.fetched.append(values[FETCHED[tag]])
+        if tag == "link" and FETCHING_LINKS & set(values.get("rel", "").split()):
+            self.fetched.append(values.get("href", ""))
+        if tag == "img":
+            self.images.append(values.get("src", ""))
+        self.style = tag == "style"
+        self.fetched += style_addresses(values.get("style", ""))
+
+    def handle_data(self, data: str) -> None:
+        """Collect the addresses in a style sheet of the page."""
+        if self.style:
+            self.fetched += style_addresses(data)
+
+
+def style_addresses(css: str) -> list[str]:
+    """Return what a style sheet fetches.
+
+    >>> style_addresses('@import "a.css"; b { background: url(c.png) }')
+    ['c.png', 'a.css']
+    """
+    found = re.findall(r"url\(\s*['\"]?([^'\")]+)", css) + re.findall(r"@import\s+['\"]([^'\"]+)", css)
+    return [address for address in found if not address.startswith("data:")]
+
+
+def is_outside(address: str) -> bool:
+    """Tell whether an address leads away from the book."""
+    return bool(urlsplit(address).netloc) or urlsplit(address).scheme in ("http", "https", "ftp", "ws", "wss")
+
+
+def toc_pages(toc: Any) -> Iterator[str]:
+    """Return every page named in a table of contents, in order."""
+    if isinstance(toc, dict):
+        yield from (str(toc[key]) for key in ("root", "file") if key in toc)
+        for key in ("parts", "chapters", "sections", "subtrees", "entries"):
+            yield from toc_pages(toc.get(key))
+    elif isinstance(toc, list):
+        for entry in toc:
+            yield from toc_pages(entry)
+
+
+def count_figures(notebook: nbformat.NotebookNode) -> int:
+    """Count the pictures that an executed notebook holds; one kept for a caption elsewhere counts as well."""
+    return sum(
+        any(f"{prefix}{kind}" in output.get("data", {}) for kind in IMAGE_TYPES for prefix in ("", GLUE_PREFIX))
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+    )
+
+
+GLUE_PREFIX = "application/papermill.record/"
+
+
+def check_book(html: Path, profile: str) -> None:
+    """Raise one sentence if a page or a figure of the book is missing or a page fetches anything from outside."""
+    pages = list(toc_pages(yaml.safe_load(paths.TOC.read_text(encoding="utf-8"))))
+    for page in pages:
+        file = html / f"{page}.html"
+        if not file.is_file() or file.stat().st_size < 1000:
+            raise Refusal(f"page {page} of the table of contents is missing from the book")
+        images = [src for src in Page(file.read_text(encoding="utf-8")).images if not is_outside(src)]
+        for image in images:
+            target = file.parent / unquote(urlsplit(image).path)
+            if not target.is_file() or target.stat().st_size == 0:
+                raise Refusal(f"image {image} of page {page} is missing from the book")
+        if page.startswith("notebooks/"):
+            notebook = source.read(Path(page).name)
+            executed = nbformat.read(notebook.executed(notebook.parameters(profile)), as_version=4)
+            shown = sum("_images/" in image for image in images)
+            if shown < count_figures(executed):
+                raise Refusal(f"page {page} shows {shown} figures, and its notebook made {count_figures(executed)}")
+    for name in {notebook.name for notebook in source.read_all()} - {Path(p).name for p in pages}:
+        raise Refusal(f"notebook {name} must be named in _toc.yml")
+    for file in sorted(html.rglob("*.html")):
+        for address in Page(file.read_text(encoding="utf-8")).fetched:
+            if is_outside(address):
+                raise Refusal(f"page {file.relative_to(html)} fetches {address}, and the book must need no network")

@@ -1,0 +1,18 @@
+"""Where things are: the one place that knows the layout of the project."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+LIBRARY = ROOT / "lib" / "sgdnoise"
+BENCHMARKS = ROOT / "benchmarks"
+README_FIGURE = ROOT / "book" / "images" / "training.svg"
+LOCK = ROOT / "requirements.lock"
+CONFIG = ROOT / "_config.yml"
+TOC = ROOT / "_toc.yml"
+
+BUILD = ROOT / "_build"
+EXECUTED = BUILD / "executed"
+HTML = BUILD / "html"
+SCRATCH = BUILD / "scratch"
+TIMINGS = BUILD / "timings.json"

@@ -1,0 +1,194 @@
+"""Run many notebooks at once, one process a core, and show how far they are."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bookbuild import paths
+from bookbuild.progress import Display, Task, load_timings, save_timings
+from bookbuild.refusal import Refusal
+from bookbuild.source import Notebook, Parameters
+
+STOP_SECONDS = 1.5
+THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass
+class Job:
+    """A notebook with the parameters of this run and the place of its result."""
+
+    notebook: Notebook
+    parameters: Parameters
+    process: subprocess.Popen[str] | None = None
+    failure: str | None = None
+    trace: str = ""
+
+    @property
+    def output(self) -> Path:
+        """Where the executed copy goes."""
+        return self.notebook.executed(self.parameters)
+
+    @property
+    def label(self) -> str:
+        """Name under which durations are remembered."""
+        return f"{self.notebook.name}/{self.parameters['profile']}"
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_all(jobs: list[Job]) -> None:
+    """Execute every job whose result is not there yet; raise one sentence if any of them fails.
+
+    A failure does not stop the others: their results are kept, and the next run does only what is missing.
+    """
+    missing = [job for job in jobs if not job.output.exists()]
+    if not missing:
+        say(f"All {len(jobs)} notebooks are up to date." if len(jobs) > 1 else "The notebook is up to date.")
+        return
+    known = load_timings()
+    expected = {j.label: known.get(j.label) or j.notebook.expected_seconds(j.parameters["profile"]) for j in missing}
+    # Longest first, so that the last one to end is a short one; those of unknown length count as long.
+    missing.sort(key=lambda job: -(expected[job.label] or float("inf")))
+    workers = min(cores(), len(missing))
+    pool = _Pool(missing, [Task(j.notebook.name, expected[j.label]) for j in missing], workers)
+    with _stopped_by_signal():
+        pool.run()
+    save_timings(
+        {job.label: task.seconds for job, task in zip(missing, pool.tasks, strict=True) if task.state == "done"}
+    )
+    failed = [job for job in missing if job.failure]
+    for job in failed:
+        log = paths.BUILD / "logs" / f"{job.notebook.name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"{job.failure}\n\n{job.trace}\n", encoding="utf-8")
+        say(f"Notebook {job.notebook.name} failed: {job.failure} (all of it: {os.path.relpath(log)})")
+    if failed:
+        raise Refusal(f"{len(failed)} of {len(missing)} notebooks failed; the results of the others are kept")
+
+
+class _Pool:
+    """The running processes and their events."""
+
+    def __init__(self, jobs: list[Job], tasks: list[Task], workers: int) -> None:
+        self.jobs, self.tasks, self.workers = jobs, tasks, workers
+        self.events: queue.SimpleQueue[tuple[int, dict[str, Any] | None]] = queue.SimpleQueue()
+        self.display = Display(tasks, workers)
+
+    def run(self) -> None:
+        waiting = list(range(len(self.jobs)))
+        running: set[int] = set()
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.workers:
+                    index = waiting.pop(0)
+                    self._start(index)
+                    running.add(index)
+                self.display.update()
+                try:
+                    index, event = self.events.get(timeout=0.2)
+                except queue.Empty:
+                    continue
+                if event is None:
+                    self._finish(index)
+                    running.discard(index)
+                elif "cell" in event:
+                    self.tasks[index].cell, self.tasks[index].cells = event["cell"], event["cells"]
+                else:
+                    self.jobs[index].failure, self.jobs[index].trace = event["failed"], event.get("trace", "")
+            self.display.update(force=True)
+        finally:
+            self._stop([self.jobs[index].process for index in running])
+
+    def _start(self, index: int) -> None:
+        job, task = self.jobs[index], self.tasks[index]
+        threads = str(max(1, cores() // self.workers))
+        environment = {**os.environ, **{variable: threads for variable in THREAD_VARIABLES}}
+        command = [sys.executable, "-m", "bookbuild.execute", job.notebook.name]
+        command += [json.dumps(dict(job.parameters)), str(job.output)]
+        # A session of its own: Ctrl-C reaches this process only, which then stops the others in order.
+        job.process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=paths.ROOT,
+            start_new_session=True,
+        )
+        task.state, task.started = "running", time.monotonic()
+        threading.Thread(target=self._listen, args=(index, job.process), daemon=True).start()
+
+    def _listen(self, index: int, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        errors: list[str] = []
+        drain = threading.Thread(target=lambda: errors.extend(process.stderr or ()), daemon=True)
+        drain.start()
+        for line in process.stdout:
+            with suppress(ValueError):  # a stray print of a library is not an event
+                event = json.loads(line)
+                if isinstance(event, dict):
+                    self.events.put((index, event))
+        process.wait()
+        drain.join()
+        if process.returncode != 0 and self.jobs[index].failure is None:
+            reason = f"its process ended with status {process.returncode}"
+            if process.returncode == -signal.SIGKILL:
+                reason = "its process was killed, perhaps for lack of memory"
+            self.events.put((index, {"failed": reason, "trace": "".join(errors)}))
+        self.events.put((index, None))
+
+    def _finish(self, index: int) -> None:
+        job, task = self.jobs[index], self.tasks[index]
+        task.seconds = task.elapsed(time.monotonic())
+        if job.failure is None and not job.output.exists():
+            job.failure = "it ended without a result"
+        task.state = "failed" if job.failure else "done"
+        self.display.finished(task)
+        self.display.update(force=self.display.live)
+
+    def _stop(self, processes: list[subprocess.Popen[str] | None]) -> None:
+        for process in processes:
+            if process is not None:
+                process.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in processes:
+            if process is None:
+                continue
+            try:
+                process.wait(timeout=max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def _stopped_by_signal() -> Iterator[None]:
+    """Treat a termination like Ctrl-C, so that the notebooks' processes are ended in order."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def say(sentence: str) -> None:
+    """Print a line of progress at once."""
+    print(sentence, file=sys.stderr, flush=True)

@@ -1,0 +1,120 @@
+"""The notebooks as text: their parameters, and the key that says which executed copy belongs to which text."""
+
+import ast
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupytext
+from nbformat import NotebookNode
+
+from bookbuild import paths
+from bookbuild.refusal import Refusal
+
+PROFILES = ("smoke", "standard", "paper")
+Parameters = Mapping[str, Any]
+
+
+def check_profile(profile: str) -> str:
+    """Refuse a profile that does not exist."""
+    if profile not in PROFILES:
+        raise Refusal(f"profile must be {', '.join(PROFILES[:-1])} or {PROFILES[-1]}, got {profile!r}")
+    return profile
+
+
+def tree_hash(*tops: Path) -> str:
+    """Hash of files and folders, names and contents; caches of tools do not count."""
+    digest = hashlib.sha256()
+    for top in tops:
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(path.relative_to(paths.ROOT).as_posix().encode() + b"\0")
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook of the project, as text."""
+
+    name: str
+    text: str
+
+    def convert(self) -> NotebookNode:
+        """Return it as a notebook without outputs."""
+        return jupytext.reads(self.text, fmt="py:percent")
+
+    def expected_seconds(self, profile: str) -> float | None:
+        """Return how long the notebook says that it takes; used for the progress bar only."""
+        seconds = self.convert().metadata.get("expected_seconds", {}).get(profile)
+        return None if seconds is None else float(seconds)
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the values in the one cell that is tagged ``parameters``."""
+        cells = [c for c in self.convert().cells if "parameters" in c.metadata.get("tags", [])]
+        if len(cells) != 1:
+            raise Refusal(f"notebook {self.name} must have one cell tagged 'parameters', and has {len(cells)}")
+        values = {}
+        for statement in ast.parse(cells[0].source).body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                values[statement.targets[0].id] = ast.literal_eval(statement.value)
+        for required in ("profile", "seed"):
+            if required not in values:
+                raise Refusal(f"the parameters of notebook {self.name} must include {required!r}")
+        return values
+
+    def parameters(self, profile: str, overrides: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return all parameters of a run, each override checked against the cell tagged ``parameters``."""
+        defaults = self.defaults()
+        chosen = {**defaults, "profile": profile}
+        for name, word in (overrides or {}).items():
+            if name not in defaults:
+                raise Refusal(f"notebook {self.name} has the parameters {', '.join(defaults)}, and no {name!r}")
+            chosen[name] = _like(defaults[name], name, word)
+        check_profile(chosen["profile"])
+        return chosen
+
+    def key(self, parameters: Parameters) -> str:
+        """Return the key of an executed copy: a hash of everything that the result depends on.
+
+        That is the text, the source of the library, the pinned packages and the parameters (the profile is one).
+        """
+        code = tree_hash(paths.LIBRARY, paths.LOCK)
+        parts = [self.text, code, json.dumps(dict(parameters), sort_keys=True)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+    def executed(self, parameters: Parameters) -> Path:
+        """Return where the executed copy for these parameters belongs, whether it is there or not."""
+        return paths.EXECUTED / f"{self.name}-{parameters['profile']}-{self.key(parameters)}.ipynb"
+
+
+def _like(default: Any, name: str, word: str) -> Any:
+    """Read a word of the command line as a value of the same type as the default."""
+    if isinstance(default, str):
+        return word
+    try:
+        value = ast.literal_eval(word)
+    except (ValueError, SyntaxError):
+        value = word
+    if isinstance(default, float) and type(value) is int:
+        value = float(value)
+    if type(value) is not type(default):
+        raise Refusal(f"{name} must be of type {type(default).__name__}, like its default {default!r}, got {word!r}")
+    return value
+
+
+def read(name: str) -> Notebook:
+    """Return the notebook of that name."""
+    path = paths.NOTEBOOKS / f"{name}.py"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in paths.NOTEBOOKS.glob("*.py")))
+        raise Refusal(f"NAME must be a notebook of the project ({known}), got {name!r}")
+    return Notebook(name, path.read_text(encoding="utf-8"))
+
+
+def read_all() -> list[Notebook]:
+    """Return every notebook of the project."""
+    return [read(path.stem) for path in sorted(paths.NOTEBOOKS.glob("*.py"))]

@@ -1,0 +1,47 @@
+"""What Sphinx needs to know of us: how to read a notebook's source, and which build this is.
+
+The table of contents names the tracked text of a notebook; the reader returns its executed copy. The copy is found by
+the key of that very text, so that the book cannot show the figures of another text, library or profile.
+"""
+
+import os
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from bookbuild import paths
+from bookbuild.refusal import Refusal
+from bookbuild.source import Notebook, check_profile
+
+PROFILE_VARIABLE = "SGDNOISE_PROFILE"
+
+
+def profile() -> str:
+    """Return the profile that the book is built with."""
+    return check_profile(os.environ.get(PROFILE_VARIABLE, "standard"))
+
+
+def read_executed(text: str) -> NotebookNode:
+    """Return the executed copy of a notebook, given the notebook's text."""
+    title = text.partition("# # ")[2].partition("\n")[0]
+    notebook = Notebook(title, text)
+    copies = sorted(paths.EXECUTED.glob(f"*-{notebook.key(notebook.parameters(profile()))}.ipynb"))
+    if not copies:
+        raise Refusal(f"notebook {title!r} has not been run with this text, library and profile; use `make book`")
+    return nbformat.read(copies[0], as_version=4)
+
+
+def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
+    """Drop the scripts for live code, which name a server; Jupyter Book adds them even where nothing uses them."""
+    scripts = context.get("script_files", [])
+    context["script_files"] = [s for s in scripts if "thebe" not in f"{s} {getattr(s, 'attributes', '')}".lower()]
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Tell every page the version and the profile of this build."""
+    app.connect("html-page-context", drop_thebe, priority=900)
+    from sgdnoise import __version__
+
+    app.config.myst_substitutions = {"version": __version__, "profile": profile()}
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,234 @@
+# ---
+# jupyter:
+#   expected_seconds:
+#     paper: 240
+#     smoke: 12
+#     standard: 40
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The model, and three ways to train it
+#
+# A one-layer network looks at points drawn from two Gaussian clouds and learns to tell them apart. Nothing about
+# it is deep, and that is the point: there is one minimum, no bad initialisation, and the only thing that can make two
+# runs on the same data differ is *which samples were in the batch when*. This page sets the stage: the data, the
+# loss, the three algorithms, and what training looks like with each.
+#
+# ## Data and loss
+#
+# There are $M = \alpha N$ samples with $N$ features and labels $y_\mu = \pm 1$,
+#
+# $$
+# x_\mu = y_\mu \frac{v}{\sqrt N} + \sqrt{\Delta}\, z_\mu , \qquad
+# v = (1, \dots, 1), \quad z_\mu \sim \mathcal N(0, I_N),
+# $$ (eq-data)
+#
+# and the weights $w$ are trained on the squared hinge with margin $\kappa$ and a ridge {cite:p}`mignacco2022effective`,
+#
+# $$
+# L(w) = \sum_{\mu=1}^{M} \ell(h_\mu) + \frac{\lambda}{2} |w|^2, \qquad
+# h_\mu = y_\mu \frac{x_\mu \cdot w}{\sqrt N}, \qquad \ell(h) = \tfrac12 (\kappa - h)_+^2 .
+# $$ (eq-loss)
+#
+# A sample with $h_\mu > \kappa$ is satisfied and pulls on nothing. With few samples per feature all of them can be
+# satisfied and the loss can reach zero (the SAT phase, $\lambda = 0$); with many it cannot (UNSAT), and a stochastic
+# algorithm never comes to rest.
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+from myst_nb import glue
+
+import sgdnoise as sn
+from sgdnoise import plotting
+from sgdnoise.algorithms import next_batch, start_batch
+
+plotting.use_style()
+size = {
+    "smoke": {"features": 100, "realisations": 8, "chains": 20_000},
+    "standard": {"features": 400, "realisations": 16, "chains": 200_000},
+    "paper": {"features": 1000, "realisations": 32, "chains": 1_000_000},
+}[profile]
+
+# %% [markdown]
+# ## Three ways to choose the batch
+#
+# Each step moves the weights by
+#
+# $$
+# w(t+dt) = w(t) - dt \Big[ \sum_\mu s_\mu(t)\, \ell'(h_\mu(t)) \frac{y_\mu x_\mu}{\sqrt N} + \lambda w(t) \Big],
+# $$ (eq-update)
+#
+# where $s_\mu(t) = 1$ if sample $\mu$ is in the batch. Gradient descent (GD) takes them all. Vanilla SGD tosses a coin
+# of bias $b$ for each sample at each step. Persistent SGD (p-SGD) lets a sample that is out come back at rate $1/\tau$,
+# and one that is in leave at rate $(1-b)/(b\tau)$: the same batch size $b$ on average, but the batch changes slowly.
+
+# %%
+problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0, margin=1.0)
+algorithms = {
+    "GD": sn.GD(),
+    "SGD, $b=0.3$": sn.SGD(batch=0.3),
+    r"p-SGD, $b=0.3$, $\tau=2$": sn.PersistentSGD(batch=0.3, persistence=2.0),
+}
+runs = {
+    label: sn.simulate(
+        problem,
+        algorithm,
+        learning_rate=0.1,
+        duration=10.0,
+        features=size["features"],
+        realisations=size["realisations"],
+        seed=seed,
+    )
+    for label, algorithm in algorithms.items()
+}
+
+# %% tags=["hide-input"]
+figure, panels = plt.subplots(1, 3)
+for label, run in runs.items():
+    for axes, name in zip(panels, ("magnetization", "loss", "error"), strict=True):
+        plotting.draw(axes, run[name], label=label)
+labels = ("magnetisation $m$", "loss per feature $L/N$", "generalisation error")
+for axes, label in zip(panels, labels, strict=True):
+    axes.set(xlabel="time $t$", ylabel=label, xlim=(-0.1, 5))
+panels[1].legend()
+glue("training", figure, display=False)
+glue("features", size["features"], display=False)
+glue("realisations", size["realisations"], display=False)
+plt.close(figure)
+
+# %% [markdown]
+# ```{glue:figure} training
+# ---
+# name: fig-training
+# alt: >-
+#   Three panels against training time. Magnetisation rises and loss and generalisation error fall within about two
+#   units of time for all three algorithms. SGD and persistent SGD settle at a smaller magnetisation than GD and at a
+#   larger loss; persistent SGD has the largest loss and the largest error.
+# ---
+# Training by GD, vanilla SGD and p-SGD on the same data sets ($\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$):
+# magnetisation $m = v\cdot w/N$, loss per feature, and probability of misclassifying a new sample. Lines are means
+# over {glue:}`realisations` simulated data sets with $N=$ {glue:}`features` features, bands two standard errors.
+# ```
+
+# %% tags=["hide-input"]
+final = {label: run.sel(time=slice(7.0, None)).mean("time") for label, run in runs.items()}
+base, vanilla, persistent = final.values()
+
+
+def difference(name, high, low):
+    """Mean paired difference between two algorithms on the same data, with its standard error."""
+    mean, error = plotting.mean_and_error(high[name] - low[name])
+    return f"{float(mean):.3f} ± {float(error):.3f}"
+
+
+# GD on the data term weakened by b, that is at ridge lambda/b, with its loss counted at the given lambda.
+batch = 0.3
+weakened = sn.simulate(
+    sn.Problem(alpha=6, delta=1.0, ridge=problem.ridge / batch, margin=1.0),
+    sn.GD(),
+    learning_rate=0.1,
+    duration=10.0,
+    features=size["features"],
+    realisations=size["realisations"],
+    seed=seed,
+)
+weakened["loss"] = weakened.loss - 0.5 * problem.ridge * (1 / batch - 1) * weakened.norm
+weakened = weakened.sel(time=slice(7.0, None)).mean("time")
+
+glue("loss_weakened", difference("loss", weakened, base), display=False)
+glue("loss_sgd", difference("loss", vanilla, base), display=False)
+glue("loss_psgd", difference("loss", persistent, vanilla), display=False)
+glue("error_psgd", difference("error", persistent, vanilla), display=False)
+
+# %% [markdown]
+# The price of a batch, averaged over the last three units of time and paired data set by data set: SGD ends with a
+# loss per feature that is {glue:text}`loss_sgd` above that of GD, and p-SGD another {glue:text}`loss_psgd` higher,
+# with a generalisation error {glue:text}`error_psgd` above that of SGD. Not all of this is noise. A batch of fraction
+# $b$ makes the data term $b$ times weaker while the ridge stays as it is, so that SGD at ridge $\lambda$ aims at the
+# minimum that belongs to $\lambda/b$. GD at ridge $\lambda/b$, which has no noise at all, ends
+# {glue:text}`loss_weakened` above GD at $\lambda$ when its loss is counted at $\lambda$.
+#
+# ## How long a batch is remembered
+#
+# The difference between SGD and p-SGD is all in the autocorrelation of $s$. Two rates that add up to
+# $1/\tau + (1-b)/(b\tau) = 1/(b\tau)$ give, in continuous time,
+#
+# $$
+# \langle s(t_w)\, s(t_w+t) \rangle - b^2 = b(1-b)\, e^{-t/(b\tau)} .
+# $$ (eq-autocorrelation)
+#
+# In steps of $dt$ there are two ways to have it. Euler's probabilities, rate times $dt$, are what the paper uses; they
+# decay by $1 - dt/(b\tau)$ a step, which is the exponential to first order and *exactly* vanilla SGD at $\tau = dt/b$.
+# The exact embedding looks at the continuous process every $dt$, and obeys {eq}`eq-autocorrelation` at any $dt$.
+
+# %%
+learning_rate, lags = 0.1, np.arange(21)
+
+
+def autocorrelation(algorithm, rng):
+    """Sampled autocorrelation of s from time zero, with its standard error."""
+    chain = algorithm.chain(learning_rate)
+    first = s = start_batch(chain, size["chains"], rng)
+    products = []
+    for _ in lags:
+        products.append((first - chain.batch) * (s - chain.batch))
+        s = next_batch(chain, s, rng)
+    return np.mean(products, axis=1), np.std(products, axis=1) / np.sqrt(size["chains"])
+
+
+cases = [(0.3, 2.0), (0.3, 0.5), (0.8, 0.5)]
+streams = iter(np.random.SeedSequence(seed).spawn(2 * len(cases)))
+sampled = {
+    (b, tau, embedding): autocorrelation(sn.PersistentSGD(b, tau, embedding), np.random.default_rng(next(streams)))
+    for b, tau in cases
+    for embedding in ("exact", "euler")
+}
+
+# %% tags=["hide-input"]
+figure, panels = plt.subplots(1, 2, sharey=True)
+t = learning_rate * lags
+misfit = {"exact": [], "euler": []}
+colors = [plotting.COLORS[name] for name in ("blue", "red", "green")]
+for (b, tau), color in zip(cases, colors, strict=True):
+    for axes, embedding in zip(panels, misfit, strict=True):
+        mean, error = sampled[b, tau, embedding]
+        memory = sn.PersistentSGD(b, tau, embedding).chain(learning_rate).memory
+        misfit[embedding].append((mean - b * (1 - b) * memory**lags) / error)
+        axes.plot(t, b * (1 - b) * np.exp(-t / (b * tau)), color=color, linestyle="-", linewidth=1)
+        axes.errorbar(t, mean, 2 * error, fmt="o", color=color, label=rf"$b={b}$, $\tau={tau}$")
+for axes, embedding in zip(panels, misfit, strict=True):
+    axes.set(xlabel="time difference $t$", title=f"{embedding} embedding")
+    axes.axhline(0, color="0.7", linewidth=0.8, linestyle="-", zorder=0)
+panels[0].set_ylabel(r"$\langle s\,s(t)\rangle - b^2$")
+panels[0].legend()
+glue("autocorrelation", figure, display=False)
+for embedding, deviations in misfit.items():
+    glue(f"worst_{embedding}", f"{np.abs(deviations).max():.1f}", display=False)
+glue("points", np.size(misfit["exact"]), display=False)
+plt.close(figure)
+
+# %% [markdown]
+# ```{glue:figure} autocorrelation
+# ---
+# name: fig-autocorrelation
+# alt: >-
+#   Two panels, autocorrelation against time difference, for three pairs of batch size and persistence time. Points of
+#   the exact embedding lie on the exponentials; those of the Euler embedding decay slightly faster.
+# ---
+# Autocorrelation of the sampling variable at $dt=0.1$ for the exact embedding (left) and Euler's (right). Points:
+# sampled chains, with bars of two standard errors (mostly smaller than the symbols). Lines:
+# $b(1-b)e^{-t/(b\tau)}$, {eq}`eq-autocorrelation`.
+# ```
+#
+# Of {glue:text}`points` sampled values of each embedding, the farthest from its own law lies
+# {glue:text}`worst_exact` (exact) and {glue:text}`worst_euler` (Euler) standard errors away. The exact embedding is on
+# the line of the paper; Euler's is below it, the more so the shorter the memory $b\tau$ is compared with $dt$.

@@ -1,0 +1,58 @@
+"""What several test files share: a smoke-profile book built in a copy of the project."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bookbuild.paths import ROOT
+
+COPIED = ("book", "notebooks", "lib", "_config.yml", "_toc.yml", "requirements.lock", "README.md", "CITATION.cff")
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy what the build needs; the copy finds its own paths, so that nothing of the user's build is touched."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = shutil.ignore_patterns("__pycache__", "*.ipynb")
+    for name in COPIED:
+        top = ROOT / name
+        if top.is_dir():
+            shutil.copytree(top, folder / name, ignore=ignore)
+        else:
+            shutil.copy(top, folder / name)
+    return folder
+
+
+def environment(project: Path, **more: str) -> dict[str, str]:
+    """Return an environment in which the copy's own library is the one that is imported."""
+    return {**os.environ, "PYTHONPATH": str(project / "lib"), **more}
+
+
+def run(project: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the copy and return what it said."""
+    return subprocess.run(
+        [sys.executable, "-m", "bookbuild", *words],
+        cwd=project,
+        env=environment(project, **more),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory):
+    """A copy of the project with a finished smoke-profile book."""
+    folder = copy_project(tmp_path_factory.mktemp("project") / "sgdnoise")
+    done = run(folder, "book", "--profile", "smoke")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def html(project):
+    """The rendered book."""
+    return project / "_build" / "html"

@@ -1,0 +1,181 @@
+"""The built book: whole, from the build's own results, and independent of any network."""
+
+import os
+import re
+import shutil
+
+import nbformat
+import pytest
+import yaml
+from conftest import run
+
+from bookbuild import check, source
+from bookbuild.paths import ROOT, TOC
+from bookbuild.refusal import Refusal
+
+pytestmark = pytest.mark.endtoend
+
+PAGES = list(check.toc_pages(yaml.safe_load(TOC.read_text())))
+
+
+def executed(project, name="the_model"):
+    (path,) = (project / "_build" / "executed").glob(f"{name}-smoke-*.ipynb")
+    return path
+
+
+def test_every_page_of_the_toc_is_there(html):
+    assert len(PAGES) >= 5
+    for page in PAGES:
+        text = (html / f"{page}.html").read_text()
+        assert len(text) > 5000
+        assert "<h1" in text
+
+
+def test_every_notebook_page_shows_its_figures(html, project):
+    for page in (page for page in PAGES if page.startswith("notebooks/")):
+        images = check.Page((html / f"{page}.html").read_text()).images
+        made = check.count_figures(nbformat.read(executed(project, page.split("/")[1]), as_version=4))
+        assert made >= 1
+        assert sum("_images/" in image for image in images) == made
+
+
+def test_every_figure_has_alt_text_and_a_caption(html):
+    for page in (page for page in PAGES if page.startswith("notebooks/")):
+        text = (html / f"{page}.html").read_text()
+        for tag in re.findall(r"<img[^>]*_images[^>]*>", text):
+            alt = re.search(r'alt="([^"]*)"', tag).group(1)
+            assert len(alt) > 40, tag
+            assert not alt.endswith((".svg", ".png")), tag
+        assert text.count("<figure") == text.count("<figcaption") > 0
+
+
+def test_the_page_shows_the_parameters_that_were_used(html):
+    text = re.sub(r"<[^>]+>", "", (html / "notebooks/the_model.html").read_text())
+    assert 'profile = "smoke"' in text.replace("&quot;", '"')
+    assert 'profile = "standard"' not in text.replace("&quot;", '"')
+
+
+def test_nothing_is_fetched_from_outside(html):
+    """Every html, css and script of the book: no address that a browser would fetch by itself."""
+    pages = sorted(html.rglob("*.html"))
+    assert len(pages) > len(PAGES)
+    for page in pages:
+        outside = [address for address in check.Page(page.read_text()).fetched if check.is_outside(address)]
+        assert outside == [], page
+        assert "unpkg" not in page.read_text()
+        assert "cdn" not in page.read_text()
+    for sheet in html.rglob("*.css"):
+        outside = [address for address in check.style_addresses(sheet.read_text()) if check.is_outside(address)]
+        assert outside == [], sheet
+
+
+def test_the_audit_would_notice():
+    """Negative control: each way in which a page can fetch something is seen."""
+    for tag in (
+        '<script src="https://a.example/x.js"></script>',
+        '<link rel="stylesheet" href="//a.example/x.css">',
+        '<img src="http://a.example/x.png">',
+        '<div style="background: url(https://a.example/x.png)">',
+        "<style>@import 'https://a.example/x.css';</style>",
+    ):
+        assert any(check.is_outside(address) for address in check.Page(tag).fetched), tag
+    assert check.Page('<a href="https://a.example">a link is fine</a>').fetched == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda html: (html / "book/api.html").unlink(), "page book/api of the table of contents is missing"),
+        (lambda html: next((html / "_images").iterdir()).write_bytes(b""), "of page notebooks/.* is missing"),
+        (lambda html: _append(html / "search.html", "<img src='https://a.example/x'>"), "needs? no network"),
+    ],
+)
+def test_a_damaged_book_is_noticed(html, project, tmp_path, monkeypatch, damage, sentence):
+    copy = tmp_path / "html"
+    shutil.copytree(html, copy)
+    monkeypatch.setattr(check.paths, "EXECUTED", project / "_build" / "executed")
+    check.check_book(copy, "smoke")
+    damage(copy)
+    with pytest.raises(Refusal, match=sentence):
+        check.check_book(copy, "smoke")
+
+
+def _append(path, text):
+    path.write_text(path.read_text() + text)
+
+
+def test_a_second_build_does_nothing(project, html):
+    before = {path: path.stat().st_mtime_ns for path in html.rglob("*") if path.is_file()}
+    done = run(project, "book", "--profile", "smoke")
+    assert done.returncode == 0
+    assert "up to date" in done.stderr
+    assert before == {path: path.stat().st_mtime_ns for path in html.rglob("*") if path.is_file()}
+
+
+def test_notebook_results_are_finite_and_deterministic(project):
+    """The numbers that the page quotes, from the executed notebook itself."""
+    cells = nbformat.read(executed(project), as_version=4).cells
+    glued = {
+        output.metadata["scrapbook"]["name"]: output.data.get("application/papermill.record/text/plain", "")
+        for cell in cells
+        for output in cell.get("outputs", [])
+        if "scrapbook" in output.get("metadata", {})
+    }
+    for name in ("worst_exact", "worst_euler"):
+        # The largest of 63 correlated Gaussian deviations; beyond 4.5 in less than 5e-4 of seeds.
+        assert 0 < float(glued[name].strip("'")) < 4.5
+    value, error = (float(part) for part in glued["loss_sgd"].strip("'").split("±"))
+    assert value > 5 * error > 0
+
+
+def test_one_notebook_with_other_parameters(project):
+    done = run(project, "notebook", "the_model", "--profile", "smoke", "-p", "seed", "3")
+    assert done.returncode == 0, done.stderr
+    path = project / re.search(r"Executed notebook: (.*)", done.stdout).group(1)
+    assert len(list(path.parent.glob("the_model-smoke-*.ipynb"))) == 2, "the book keeps its own copy"
+    assert any("seed = 3" in cell.source for cell in nbformat.read(path, as_version=4).cells)
+    figures = [project / name for name in re.findall(r"Figure: (.*)", done.stdout)]
+    assert len(figures) == 2
+    assert all(b"<svg" in figure.read_bytes() for figure in figures)
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["book", "--profile", "tiny"], "profile must be smoke, standard or paper, got 'tiny'"),
+        (["notebook", "fig99"], "NAME must be a notebook of the project"),
+        (["notebook", "the_model", "-p", "sede", "1"], "notebook the_model has the parameters profile, seed, and no"),
+        (["notebook", "the_model", "-p", "seed", "x"], "seed must be of type int"),
+    ],
+)
+def test_wrong_words_are_one_sentence(project, words, sentence):
+    done = run(project, *words)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_stale_copies_are_never_shown(project, monkeypatch):
+    """The reader finds a copy by the text itself: another text, library or profile has none."""
+    from bookbuild import sphinx_ext
+
+    monkeypatch.setattr(sphinx_ext.paths, "EXECUTED", project / "_build" / "executed")
+    monkeypatch.setenv(sphinx_ext.PROFILE_VARIABLE, "smoke")
+    text = source.read("the_model").text
+    assert sphinx_ext.read_executed(text).cells
+    with pytest.raises(Refusal, match="has not been run with this text"):
+        sphinx_ext.read_executed(text + "# one more line\n")
+    monkeypatch.setenv(sphinx_ext.PROFILE_VARIABLE, "paper")
+    with pytest.raises(Refusal, match="has not been run with this text"):
+        sphinx_ext.read_executed(text)
+    monkeypatch.setenv(sphinx_ext.PROFILE_VARIABLE, "smoke")
+    monkeypatch.setattr(source, "tree_hash", lambda *_: "another library")
+    with pytest.raises(Refusal, match="has not been run with this text"):
+        sphinx_ext.read_executed(text)
+
+
+def test_pages_name_no_machine(html):
+    for page in html.rglob("*.html"):
+        assert str(ROOT) not in page.read_text()
+        assert os.path.expanduser("~/") not in page.read_text()

@@ -1,0 +1,98 @@
+"""pyproject.toml, requirements.lock and environment.yml say the same."""
+
+import re
+import tomllib
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+import sgdnoise
+from bookbuild.paths import LOCK, ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+# What conda calls by another name, and what its channel does not have (pip takes that from the project's extras).
+CONDA_NAMES = {"matplotlib": "matplotlib-base", "dask": "dask-core"}
+NOT_ON_CONDA = {"sphinx-mathjax-offline", "playwright"}
+PYTHONS = ("3.11", "3.12", "3.13")
+
+
+def direct(*extras):
+    lists = [PROJECT["dependencies"], *(EXTRAS[extra] for extra in extras)]
+    return {canonicalize_name(r.name): r for r in (Requirement(text) for names in lists for text in names)}
+
+
+def locked(python, extra=""):
+    """What a plain installation of the lock gives on this Python."""
+    environment = {"python_version": python, "python_full_version": f"{python}.0", "extra": extra}
+    environment |= {"sys_platform": "linux", "platform_system": "Linux", "platform_python_implementation": "CPython"}
+    found = {}
+    for line in re.findall(r"^[A-Za-z0-9].*", LOCK.read_text(), flags=re.MULTILINE):
+        requirement = Requirement(line.removesuffix("\\").strip())
+        if requirement.marker is None or requirement.marker.evaluate(environment):
+            (pin,) = requirement.specifier
+            assert pin.operator == "=="
+            name = canonicalize_name(requirement.name)
+            assert name not in found, f"{name} is pinned twice for Python {python}"
+            found[name] = Version(pin.version)
+    return found
+
+
+def test_extras_are_the_documented_ones():
+    assert set(EXTRAS) == {"book", "test", "cluster", "bench"}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_lock_satisfies_the_project(python):
+    pins = locked(python)
+    for name, requirement in direct("book", "test", "cluster").items():
+        assert name in pins, f"{name} is not in requirements.lock; run `make lock`"
+        assert pins[name] in requirement.specifier
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_lock_pins_the_benchmarks_and_a_plain_installation_leaves_them_out(python):
+    assert "jax" not in locked(python)
+    pins = locked(python, extra="bench")
+    for name, requirement in direct("bench").items():
+        assert pins[name] in requirement.specifier
+    assert locked(python).items() <= pins.items()
+
+
+def test_every_pin_has_hashes_and_no_address():
+    text = LOCK.read_text()
+    assert "://" not in text
+    assert "index" not in text
+    blocks = re.findall(r"^[A-Za-z0-9].*?(?=^[A-Za-z0-9]|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 100
+    assert all("--hash=sha256:" in block for block in blocks)
+
+
+def test_environment_has_the_same_requirements():
+    dependencies = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    conda = {}
+    for line in (line for line in dependencies if isinstance(line, str)):
+        name, specifier = re.fullmatch(r"([a-z0-9-]+)(.*)", line).groups()
+        conda[name] = SpecifierSet(specifier)
+    assert conda.pop("python") == SpecifierSet(PROJECT["requires-python"])
+    assert conda.pop("pip") == conda.pop("make") == SpecifierSet()
+    wanted = {CONDA_NAMES.get(n, n): r.specifier for n, r in direct("book", "test", "cluster").items()}
+    assert conda == {name: spec for name, spec in wanted.items() if name not in NOT_ON_CONDA}
+    assert dependencies[-1] == {"pip": ["-e .[book,test,cluster]"]}
+
+
+def test_one_version():
+    assert PROJECT["dynamic"] == ["version"]
+    assert Version(sgdnoise.__version__)
+
+
+def test_supported_pythons_agree():
+    setup = (ROOT / "lib/bookbuild/setup_env.py").read_text()
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    assert "OLDEST, NEWEST = (3, 11), (3, 13)" in setup
+    assert SpecifierSet(PROJECT["requires-python"]) == SpecifierSet(">=3.11,<3.14")
+    assert tuple(workflow["jobs"]["test"]["strategy"]["matrix"]["python"]) == PYTHONS

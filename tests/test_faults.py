@@ -1,0 +1,213 @@
+"""What goes wrong on real machines: kills, interruptions, read-only folders, full disks, two builds at once."""
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import copy_project, environment, run
+
+from bookbuild import book, setup_env
+from bookbuild.paths import ROOT
+from bookbuild.refusal import Refusal
+
+pytestmark = pytest.mark.endtoend
+
+QUICK = """\
+# ---
+# jupyter:
+#   expected_seconds: {{paper: 1, smoke: 1, standard: 1}}
+# ---
+
+# %% [markdown]
+# # {title}
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %%
+import time
+
+time.sleep({seconds})
+{body}
+"""
+
+
+def write(project, name, seconds=0.0, body="seed"):
+    (project / "notebooks" / f"{name}.py").write_text(QUICK.format(title=name, seconds=seconds, body=body))
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A project with two quick notebooks and one page."""
+    project = copy_project(tmp_path / "small")
+    (project / "notebooks" / "the_model.py").unlink()
+    for path in (project / "notebooks").glob("*.py"):
+        path.unlink()
+    write(project, "one", seconds=0.3)
+    write(project, "two")
+    (project / "book" / "index.md").write_text("# A book\n\n" + "Words. " * 50)
+    chapters = "".join(f"  - file: notebooks/{name}\n" for name in ("one", "two"))
+    (project / "_toc.yml").write_text(f"format: jb-book\nroot: book/index\nchapters:\n{chapters}")
+    return project
+
+
+def start(project, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "bookbuild", *words],
+        cwd=project,
+        env=environment(project),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def snapshot(project):
+    """Contents of the executed notebooks, by name and key."""
+    return {path.name for path in (project / "_build" / "executed").glob("*.ipynb")}
+
+
+def processes_of(project):
+    """Process numbers of notebook runs of this project that are still alive."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    mine = f"PYTHONPATH={project}/lib".encode() in file.read().split(b"\0")
+                with open(f"/proc/{name}/stat") as file:
+                    alive = file.read().rsplit(")", 1)[1].split()[0] != "Z"
+            except OSError:
+                continue
+            if mine and alive:
+                found.append(int(name))
+    return found
+
+
+def test_a_killed_build_leaves_nothing_that_a_rerun_trusts(small):
+    rng = random.Random(1)
+    for _ in range(3):
+        process = start(small, "book", "--profile", "smoke")
+        time.sleep(rng.uniform(0.3, 4.0))
+        process.kill()
+        process.communicate()
+    deadline = time.monotonic() + 15
+    while processes_of(small) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert processes_of(small) == [], "the notebooks' processes end with the build"
+    done = run(small, "book", "--profile", "smoke")
+    assert done.returncode == 0, done.stderr
+    assert len(snapshot(small)) == 2
+    assert (small / "_build" / "html" / "notebooks" / "one.html").is_file()
+    assert list((small / "_build" / "scratch").iterdir()) == []
+
+
+def test_interrupting_says_how_to_go_on(small):
+    write(small, "one", seconds=60)
+    process = start(small, "book", "--profile", "smoke")
+    deadline = time.monotonic() + 30
+    while not any("two" in name for name in snapshot_or_none(small)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in said
+    assert time.monotonic() - began < 10
+    assert {name.split("-")[0] for name in snapshot(small)} == {"two"}, "what was finished is kept"
+
+
+def snapshot_or_none(project):
+    return snapshot(project) if (project / "_build" / "executed").is_dir() else set()
+
+
+def test_a_failing_notebook_is_named_and_the_others_are_kept(small):
+    write(small, "one", body='raise RuntimeError("the reason")')
+    done = run(small, "book", "--profile", "smoke")
+    assert done.returncode == 2
+    assert "Notebook one failed: RuntimeError: the reason" in done.stderr
+    assert "1 of 2 notebooks failed" in done.stderr
+    assert {name.split("-")[0] for name in snapshot(small)} == {"two"}
+    assert "the reason" in (small / "_build" / "logs" / "one.log").read_text()
+    assert not (small / "_build" / "html").exists()
+
+
+def test_a_warning_fails_the_build_and_keeps_the_old_book(small):
+    assert run(small, "book", "--profile", "smoke").returncode == 0
+    before = (small / "_build" / "html" / "book" / "index.html").read_bytes()
+    (small / "book" / "index.md").write_text("# A book\n\n{doc}`nowhere`\n" + "Words. " * 50)
+    done = run(small, "book", "--profile", "smoke")
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+    assert (small / "_build" / "html" / "book" / "index.html").read_bytes() == before
+
+
+def test_a_library_that_changes_during_the_run_is_noticed(small):
+    write(small, "one", body='open("lib/sgdnoise/_new.py", "w").write("x = 1\\n")')
+    done = run(small, "notebook", "one", "--profile", "smoke")
+    assert done.returncode == 2
+    assert "the library changed while notebook one ran" in done.stderr
+    assert snapshot(small) == set()
+
+
+def test_two_builds_at_once_take_turns(small):
+    first, second = (start(small, "book", "--profile", "smoke") for _ in range(2))
+    said = [process.communicate(timeout=120)[1] for process in (first, second)]
+    assert first.returncode == second.returncode == 0, said
+    assert sum("Another build is at work" in text for text in said) == 1
+    assert sum("up to date" in text for text in said) == 1
+
+
+def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
+    class Full:
+        def __init__(self, *_, **__):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(book.paths, "SCRATCH", tmp_path / "scratch")
+    monkeypatch.setattr(book.tempfile, "TemporaryFile", Full)
+    with pytest.raises(Refusal, match="must be writable and have room: No space left on device"):
+        book.writable(tmp_path)
+
+
+def test_a_read_only_folder_is_one_sentence(tmp_path):
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    with pytest.raises(Refusal, match="must be writable and have room"):
+        book.writable(blocker / "_build")
+
+
+def test_setup_refuses_an_unsupported_python(monkeypatch, capsys):
+    monkeypatch.setattr(setup_env.sys, "version_info", (3, 10, 4))
+    assert setup_env.main(str(ROOT / "nowhere"), bench=False) == 2
+    assert "Python must be 3.11 to 3.13, got 3.10" in capsys.readouterr().err
+    assert not (ROOT / "nowhere").exists()
+
+
+def test_setup_refuses_a_full_disk(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(setup_env.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 5e8}))
+    assert setup_env.main(str(tmp_path / "venv"), bench=False) == 2
+    assert "must have 2.0 GB free, and has 0.5 GB" in capsys.readouterr().err
+    assert not (tmp_path / "venv").exists()
+
+
+def test_setup_that_fails_is_not_taken_for_finished(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(setup_env.venv, "create", lambda folder, **_: os.makedirs(folder, exist_ok=True))
+    monkeypatch.setattr(setup_env, "find_uv", lambda _: None)
+    monkeypatch.setattr(setup_env.subprocess, "call", lambda *_, **__: 1)
+    for _ in range(2):
+        assert setup_env.main(str(tmp_path / "venv"), bench=False) == 2
+        assert "installing the locked packages failed" in capsys.readouterr().err
+    assert not (tmp_path / "venv" / setup_env.STAMP).exists()
+
+
+def test_make_refuses_an_unknown_profile_before_any_work():
+    done = subprocess.run(["make", "book", "PROFILE=tiny"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "PROFILE must be smoke, standard or paper, got 'tiny'" in done.stderr
+    assert done.stdout == ""

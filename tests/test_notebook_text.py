@@ -1,0 +1,112 @@
+"""Notebooks as text: parameters, keys, and what keeps the text clean."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bookbuild import source
+from bookbuild.paths import NOTEBOOKS, ROOT
+from bookbuild.refusal import Refusal
+
+TEXT = '# %% [markdown]\n# # A title\n\n# %% tags=["parameters"]\nprofile = "standard"\nseed = 0\nwidth = 0.5\n'
+NOTEBOOK = source.Notebook("example", TEXT)
+
+
+def test_parameters_are_those_of_the_cell():
+    assert NOTEBOOK.parameters("smoke") == {"profile": "smoke", "seed": 0, "width": 0.5}
+    assert NOTEBOOK.parameters("smoke", {"seed": "3", "width": "2"}) == {"profile": "smoke", "seed": 3, "width": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("profile", "overrides", "sentence"),
+    [
+        ("quick", {}, "profile must be smoke, standard or paper, got 'quick'"),
+        ("smoke", {"sede": "3"}, "notebook example has the parameters profile, seed, width, and no 'sede'"),
+        ("smoke", {"seed": "three"}, "seed must be of type int, like its default 0, got 'three'"),
+        ("smoke", {"seed": "1.5"}, "seed must be of type int, like its default 0, got '1.5'"),
+        ("smoke", {"profile": "big"}, "profile must be smoke, standard or paper, got 'big'"),
+    ],
+)
+def test_wrong_parameters_are_refused(profile, overrides, sentence):
+    with pytest.raises(Refusal) as caught:
+        NOTEBOOK.parameters(profile, overrides)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("# %%\nseed = 0\n", "must have one cell tagged 'parameters', and has 0"),
+        (TEXT + TEXT, "must have one cell tagged 'parameters', and has 2"),
+        ('# %% tags=["parameters"]\nseed = 0\n', "must include 'profile'"),
+    ],
+)
+def test_notebooks_without_proper_parameters_are_refused(text, sentence):
+    with pytest.raises(Refusal, match=sentence):
+        source.Notebook("example", text).parameters("smoke")
+
+
+def test_key_changes_with_everything_the_result_depends_on(monkeypatch, tmp_path):
+    key = NOTEBOOK.key(NOTEBOOK.parameters("smoke"))
+    assert key == NOTEBOOK.key(NOTEBOOK.parameters("smoke"))
+    others = [
+        NOTEBOOK.key(NOTEBOOK.parameters("standard")),
+        NOTEBOOK.key(NOTEBOOK.parameters("smoke", {"seed": "1"})),
+        source.Notebook("example", TEXT + "\n").key(NOTEBOOK.parameters("smoke")),
+    ]
+    monkeypatch.setattr(source.paths, "ROOT", tmp_path)
+    for name in ("LIBRARY", "LOCK"):
+        (tmp_path / name).write_text("before")
+        monkeypatch.setattr(source.paths, name, tmp_path / name)
+    for name in ("LIBRARY", "LOCK"):
+        others.append(NOTEBOOK.key(NOTEBOOK.parameters("smoke")))
+        (tmp_path / name).write_text("after")
+        others.append(NOTEBOOK.key(NOTEBOOK.parameters("smoke")))
+    assert len({key, *others}) == len(others), "all differ, but for the state that two changes share"
+
+
+def test_the_hash_of_a_tree_ignores_caches(tmp_path, monkeypatch):
+    monkeypatch.setattr(source.paths, "ROOT", tmp_path)
+    (tmp_path / "a" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "a" / "b.py").write_text("x")
+    before = source.tree_hash(tmp_path / "a")
+    (tmp_path / "a" / "__pycache__" / "b.pyc").write_text("y")
+    assert source.tree_hash(tmp_path / "a") == before
+    (tmp_path / "a" / "b.py").rename(tmp_path / "a" / "c.py")
+    assert source.tree_hash(tmp_path / "a") != before
+
+
+def test_unknown_name_is_refused():
+    with pytest.raises(Refusal, match=r"NAME must be a notebook of the project \(.*the_model.*\), got 'fig99'"):
+        source.read("fig99")
+
+
+@pytest.mark.parametrize("notebook", source.read_all(), ids=lambda notebook: notebook.name)
+def test_every_notebook_of_the_project(notebook):
+    assert notebook.convert().cells[0].source.startswith("# "), "the first cell is the title"
+    for profile in source.PROFILES:
+        assert notebook.parameters(profile)["seed"] == 0
+        assert notebook.expected_seconds(profile) is not None
+
+
+def test_a_round_trip_through_jupyter_leaves_the_texts_as_they_are(tmp_path):
+    shutil.copytree(NOTEBOOKS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.ipynb"))
+    texts = sorted(tmp_path.glob("*.py"))
+    before = [path.read_bytes() for path in texts]
+    sync = [sys.executable, "-m", "jupytext", "--quiet", "--sync", *texts]
+    subprocess.run(sync, check=True, cwd=tmp_path)
+    for path in tmp_path.glob("*.ipynb"):
+        os.utime(path, (time.time() + 100, time.time() + 100))  # as if saved in Jupyter
+    subprocess.run(sync, check=True, cwd=tmp_path)
+    assert [path.read_bytes() for path in texts] == before
+    assert len(list(tmp_path.glob("*.ipynb"))) == len(texts)
+
+
+def test_no_notebook_with_outputs_is_tracked():
+    tracked = subprocess.run(["git", "ls-files", "*.ipynb"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert tracked.stdout == ""
+    assert (NOTEBOOKS / "jupytext.toml").is_file()
