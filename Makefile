@@ -56,9 +56,9 @@ bench: setup ## measure speed, as ratios in one run
 	@$(PYTHON) lib/bookbuild/setup_env.py $(VENV) --bench
 	@$(RUN) -m bookbuild bench $(ARGS)
 
-.PHONY: readme-figure
-readme-figure: setup ## remake the figure of the README
-	@$(RUN) -m bookbuild readme-figure
+.PHONY: readme
+readme: setup ## remake the figure and the timings of the README
+	@$(RUN) -m bookbuild readme
 
 .PHONY: lock
 lock: setup ## write requirements.lock anew from pyproject.toml

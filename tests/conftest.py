@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from bookbuild.paths import ROOT
+from bookbuild.paths import BUILD, ROOT
+from bookbuild.progress import save_timings
 
 COPIED = ("book", "notebooks", "lib", "_config.yml", "_toc.yml", "requirements.lock", "README.md", "CITATION.cff")
 
@@ -41,6 +43,20 @@ def run(project: Path, *words: str, **more: str) -> subprocess.CompletedProcess[
         text=True,
         check=False,
     )
+
+
+def pytest_sessionstart(session):
+    session.config.began = time.monotonic()
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Remember how long the whole suite takes, for the README."""
+    partial = (
+        session.config.option.markexpr or session.config.option.keyword or session.config.args_source.name == "ARGS"
+    )
+    if exitstatus == 0 and not partial:
+        BUILD.mkdir(exist_ok=True)
+        save_timings({"test": time.monotonic() - session.config.began})
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,16 @@
-"""The commands behind the Makefile: ``python -m bookbuild {book,notebook,pair,serve,bench,readme-figure}``."""
+"""The commands behind the Makefile: ``python -m bookbuild {book,notebook,pair,serve,bench,readme}``."""
 
 import argparse
 import functools
 import http.server
 import os
-import shutil
 import subprocess
 import sys
 import time
 
 import jupytext
 
-from bookbuild import book, paths, source
+from bookbuild import book, paths, readme, source
 from bookbuild.figures import extract
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, run_all, say
@@ -62,14 +61,10 @@ def bench(arguments: argparse.Namespace) -> None:
         say(f"  measured: {os.path.relpath(out)}")
 
 
-def readme_figure(_: argparse.Namespace) -> None:
-    """Run the notebook that the figure of the README is from, and put the figure in its place."""
-    notebook = source.read("the_model")
-    job = Job(notebook, notebook.parameters("standard"))
-    book.writable(paths.BUILD)
-    run_all([job])
-    shutil.copyfile(extract(job.output)[0], paths.README_FIGURE)
-    print(f"{os.path.relpath(paths.README_FIGURE)} is up to date.")
+def remake_readme(_: argparse.Namespace) -> None:
+    """Remake the figure and the timings of the README."""
+    readme.update()
+    print("README.md and its figure are up to date.")
 
 
 def serve(arguments: argparse.Namespace) -> None:
@@ -102,8 +97,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     one = commands.add_parser("bench", help="measure speed")
     one.set_defaults(run=bench)
     one.add_argument("words", nargs="*", help="passed on to the benchmarks")
-    one = commands.add_parser("readme-figure", help="remake the figure of the README")
-    one.set_defaults(run=readme_figure)
+    one = commands.add_parser("readme", help="remake the figure and the timings of the README")
+    one.set_defaults(run=remake_readme)
     return parser.parse_args(words)
 
 

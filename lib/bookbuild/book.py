@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bookbuild import paths, source
 from bookbuild.check import check_book
+from bookbuild.progress import save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, run_all, say
 from bookbuild.sphinx_ext import PROFILE_VARIABLE
@@ -28,14 +30,18 @@ def build(profile: str) -> Path:
     source.check_profile(profile)
     writable(paths.BUILD)
     with only_one():
+        began = time.monotonic()
         clear_scratch()
         jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
+        from_scratch = not any(job.output.exists() for job in jobs)
         run_all(jobs)
         key = book_key(profile, [job.output for job in jobs])
         if finished(key):
             say("The book is up to date.")
         else:
             render(profile, key)
+            if from_scratch:
+                save_timings({f"book/{profile}": time.monotonic() - began})
     return paths.HTML / "index.html"
 
 

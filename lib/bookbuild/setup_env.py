@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import venv
 from typing import List, Optional, Tuple
 
@@ -35,8 +36,10 @@ def main(folder: str, bench: bool) -> int:
             for stamp in (STAMP, BENCH_STAMP):  # first of all: an interrupted set-up is never taken for finished
                 if installed(folder, stamp):
                     os.remove(os.path.join(folder, stamp))
+            began = time.monotonic()
             venv.create(folder, clear=True, with_pip=True, symlinks=os.name != "nt")
             install(python)
+            write_stamp(folder, "setup-seconds", str(time.monotonic() - began))
             write_stamp(folder, STAMP, wanted)
         if bench and installed(folder, BENCH_STAMP) != wanted:
             install_bench(python)
