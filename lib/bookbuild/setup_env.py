@@ -113,12 +113,13 @@ def run_installer(python: str, what: str, arguments: List[str]) -> None:
     """Install something; with uv where it can be had, with pip otherwise."""
     say(f"Installing {what}.")
     uv = find_uv(python)
-    if uv:
-        command = [uv, "pip", "install", "--quiet", "--python", python]
-    else:
-        say("uv is not to be had; using pip, which takes a minute longer.")
-        command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    if subprocess.call(command + arguments) != 0:
+    # The certificates of the system, as pip uses them: behind a company's proxy there are no others.
+    environment = dict(os.environ, UV_SYSTEM_CERTS="1", UV_NATIVE_TLS="1")
+    if uv and subprocess.call([uv, "pip", "install", "--quiet", "--python", python] + arguments, env=environment) == 0:
+        return
+    say("uv is not to be had or failed; using pip, which takes a minute longer.")
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.call(pip + arguments) != 0:
         raise Refusal(
             f"installing {what} failed (the reason is printed above); is the package index within reach, and is "
             "there a wheel of each package for this machine?"
