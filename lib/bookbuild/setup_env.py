@@ -115,7 +115,7 @@ def run_installer(python: str, what: str, arguments: List[str]) -> None:
     uv = find_uv(python)
     # The certificates of the system, as pip uses them: behind a company's proxy there are no others.
     environment = dict(os.environ, UV_SYSTEM_CERTS="1", UV_NATIVE_TLS="1")
-    if uv and subprocess.call([uv, "pip", "install", "--quiet", "--python", python] + arguments, env=environment) == 0:
+    if uv and subprocess.call([uv, "pip", "install", "--quiet", "--python", python, *arguments], env=environment) == 0:
         return
     say("uv is not to be had or failed; using pip, which takes a minute longer.")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
