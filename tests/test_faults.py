@@ -207,7 +207,9 @@ def test_setup_that_fails_is_not_taken_for_finished(monkeypatch, capsys, tmp_pat
 
 
 def test_make_refuses_an_unknown_profile_before_any_work():
-    done = subprocess.run(["make", "book", "PROFILE=tiny"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make", "--no-print-directory", "book", "PROFILE=tiny"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert "PROFILE must be smoke, standard or paper, got 'tiny'" in done.stderr
     assert done.stdout == ""
