@@ -3,6 +3,7 @@
 .DELETE_ON_ERROR:
 PYTHON ?= python3
 PROFILE ?= standard
+SCHEDULER ?=
 PORT ?= 8000
 NAME ?=
 ARGS ?=
@@ -11,6 +12,7 @@ RUN := $(VENV)/bin/python
 
 # The environment is ours: compiled once, its packages are imported several times faster.
 unexport PYTHONDONTWRITEBYTECODE
+export SGDNOISE_SCHEDULER := $(SCHEDULER)
 
 ifeq ($(filter smoke standard paper,$(PROFILE)),)
 $(error PROFILE must be smoke, standard or paper, got '$(PROFILE)')
@@ -19,7 +21,8 @@ endif
 .PHONY: help
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
-	@echo "PROFILE=smoke|standard|paper sets the size of the runs (standard unless given)."
+	@echo "PROFILE=smoke|standard|paper sets the size of the runs (standard unless given);"
+	@echo "SCHEDULER=tcp://host:8786 runs the sweeps of a book on a Dask cluster."
 
 .PHONY: setup
 setup: ## make the environment in .venv (the other targets do it by themselves)
@@ -35,9 +38,13 @@ test: setup ## lint, type check and the whole test suite, with the JIT on and of
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
-	@$(RUN) -m pytest $(ARGS)
+	@$(RUN) -m pytest -m "not faults" $(ARGS)
 	@echo "The kernels once more, with the JIT off:"
 	@NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -m kernel -q $(ARGS)
+
+.PHONY: faults
+faults: setup ## kills, full disks, damaged files, a cluster, random input: several minutes
+	@$(RUN) -m pytest -m faults $(ARGS)
 
 .PHONY: notebook
 notebook: setup ## run one notebook: NAME=the_model PROFILE=smoke ARGS="-p seed 3"

@@ -78,18 +78,15 @@ algorithms = {
     "SGD, $b=0.3$": sn.SGD(batch=0.3),
     r"p-SGD, $b=0.3$, $\tau=2$": sn.PersistentSGD(batch=0.3, persistence=2.0),
 }
-runs = {
-    label: sn.simulate(
-        problem,
-        algorithm,
-        learning_rate=0.1,
-        duration=10.0,
-        features=size["features"],
-        realisations=size["realisations"],
-        seed=seed,
-    )
-    for label, algorithm in algorithms.items()
+training = {
+    "learning_rate": 0.1,
+    "duration": 10.0,
+    "features": size["features"],
+    "realisations": size["realisations"],
+    "seed": seed,
 }
+trained = sn.sweep(sn.simulate, {"algorithm": list(algorithms.values())}, fixed={"problem": problem, **training})
+runs = {label: trained.isel(algorithm=index) for index, label in enumerate(algorithms)}
 
 # %% tags=["hide-input"]
 figure, panels = plt.subplots(1, 3)
@@ -132,15 +129,8 @@ def difference(name, high, low):
 
 # GD on the data term weakened by b, that is at ridge lambda/b, with its loss counted at the given lambda.
 batch = 0.3
-weakened = sn.simulate(
-    sn.Problem(alpha=6, delta=1.0, ridge=problem.ridge / batch, margin=1.0),
-    sn.GD(),
-    learning_rate=0.1,
-    duration=10.0,
-    features=size["features"],
-    realisations=size["realisations"],
-    seed=seed,
-)
+stronger = sn.Problem(alpha=6, delta=1.0, ridge=problem.ridge / batch, margin=1.0)
+weakened = sn.sweep(sn.simulate, {"problem": [stronger]}, fixed={"algorithm": sn.GD(), **training}).isel(problem=0)
 weakened["loss"] = weakened.loss - 0.5 * problem.ridge * (1 / batch - 1) * weakened.norm
 weakened = weakened.sel(time=slice(7.0, None)).mean("time")
 

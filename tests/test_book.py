@@ -87,6 +87,7 @@ def test_the_audit_would_notice():
     [
         (lambda html: (html / "book/api.html").unlink(), "page book/api of the table of contents is missing"),
         (lambda html: next((html / "_images").iterdir()).write_bytes(b""), "of page notebooks/.* is missing"),
+        (lambda html: (html / "downloads/the_model-smoke.zip").unlink(), "of page notebooks/the_model is missing"),
         (lambda html: _append(html / "search.html", "<img src='https://a.example/x'>"), "needs? no network"),
     ],
 )

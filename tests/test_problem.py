@@ -9,24 +9,53 @@ import pytest
 import sgdnoise as sn
 
 NAN = float("nan")
+TOP = "at most 1e+12"
 
 
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda: sn.Problem(alpha=-1), ValueError, "alpha must be greater than 0, got -1"),
-        (lambda: sn.Problem(alpha=0), ValueError, "alpha must be greater than 0, got 0"),
-        (lambda: sn.Problem(alpha=NAN), ValueError, "alpha must be a finite number greater than 0, got nan"),
+        (lambda: sn.Problem(alpha=-1), ValueError, f"alpha must be greater than 0 and {TOP}, got -1"),
+        (lambda: sn.Problem(alpha=0), ValueError, f"alpha must be greater than 0 and {TOP}, got 0"),
+        (
+            lambda: sn.Problem(alpha=NAN),
+            ValueError,
+            f"alpha must be a finite number greater than 0 and {TOP}, got nan",
+        ),
         (lambda: sn.Problem(alpha=10**400), ValueError, "alpha must be a finite number"),
-        (lambda: sn.Problem(alpha="6"), TypeError, "alpha must be a number greater than 0, got '6'"),
-        (lambda: sn.Problem(alpha=True), TypeError, "alpha must be a number greater than 0, got True"),
-        (lambda: sn.Problem(alpha=None), TypeError, "alpha must be a number greater than 0, got None"),
-        (lambda: sn.Problem(alpha=1 + 0j), TypeError, "alpha must be a number greater than 0, got (1+0j)"),
-        (lambda: sn.Problem(alpha=np.ones(2)), TypeError, "alpha must be a number greater than 0, got array"),
-        (lambda: sn.Problem(alpha=1, delta=0), ValueError, "delta must be greater than 0, got 0"),
-        (lambda: sn.Problem(alpha=1, ridge=-0.1), ValueError, "ridge must be at least 0, got -0.1"),
-        (lambda: sn.Problem(alpha=1, margin=math.inf), ValueError, "margin must be a finite number, got inf"),
-        (lambda: sn.Problem(alpha=1, init_variance=-1), ValueError, "init_variance must be at least 0, got -1"),
+        (lambda: sn.Problem(alpha="6"), TypeError, f"alpha must be a number greater than 0 and {TOP}, got '6'"),
+        (
+            lambda: sn.Problem(alpha=True),
+            TypeError,
+            f"alpha must be a number greater than 0 and {TOP}, got True",
+        ),
+        (
+            lambda: sn.Problem(alpha=None),
+            TypeError,
+            f"alpha must be a number greater than 0 and {TOP}, got None",
+        ),
+        (
+            lambda: sn.Problem(alpha=1 + 0j),
+            TypeError,
+            f"alpha must be a number greater than 0 and {TOP}, got (1+0j)",
+        ),
+        (
+            lambda: sn.Problem(alpha=np.ones(2)),
+            TypeError,
+            f"alpha must be a number greater than 0 and {TOP}, got array",
+        ),
+        (lambda: sn.Problem(alpha=1, delta=0), ValueError, f"delta must be greater than 0 and {TOP}, got 0"),
+        (lambda: sn.Problem(alpha=1, ridge=-0.1), ValueError, f"ridge must be at least 0 and {TOP}, got -0.1"),
+        (
+            lambda: sn.Problem(alpha=1, margin=math.inf),
+            ValueError,
+            f"margin must be a finite number at least -1e+12 and {TOP}, got inf",
+        ),
+        (
+            lambda: sn.Problem(alpha=1, init_variance=-1),
+            ValueError,
+            f"init_variance must be at least 0 and {TOP}, got -1",
+        ),
         (lambda: sn.Problem(alpha=1, loss="hinge"), TypeError, "loss must be a sgdnoise.Loss"),
         (lambda: sn.SGD(batch=0), ValueError, "batch must be greater than 0 and at most 1, got 0"),
         (lambda: sn.SGD(batch=1.5), ValueError, "batch must be greater than 0 and at most 1, got 1.5"),

@@ -18,8 +18,8 @@ from bookbuild import paths, source
 from bookbuild.check import check_book
 from bookbuild.progress import save_timings
 from bookbuild.refusal import Refusal
-from bookbuild.runner import Job, run_all, say
-from bookbuild.sphinx_ext import PROFILE_VARIABLE
+from bookbuild.runner import Job, results_label, run_all, say
+from bookbuild.sphinx_ext import DOWNLOADS, PROFILE_VARIABLE
 
 STAMP = ".finished.json"
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
@@ -83,9 +83,23 @@ def render(profile: str, key: str) -> None:
             for line in complaints[:20] or text.splitlines()[-20:]:
                 say("  " + line)
             raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(log)}")
+        export_results(profile, made)
         check_book(made, profile)
         (made / STAMP).write_text(json.dumps({"key": key, "profile": profile}), encoding="utf-8")
         swap(made, paths.HTML, Path(scratch) / "previous")
+
+
+def export_results(profile: str, html: Path) -> None:
+    """Put the results behind each notebook into the book, one zip a notebook."""
+    from sgdnoise.__main__ import write_zip
+    from sgdnoise.store import Store
+
+    store = Store(paths.RESULTS)
+    (html / DOWNLOADS).mkdir()
+    for notebook in source.read_all():
+        label = results_label(notebook, notebook.parameters(profile))
+        if keys := store.uses(label):
+            write_zip(store, keys, html / DOWNLOADS / f"{label}.zip")
 
 
 def swap(new: Path, place: Path, aside: Path) -> None:

@@ -35,6 +35,7 @@ class Page(HTMLParser):
         super().__init__()
         self.fetched: list[str] = []
         self.images: list[str] = []
+        self.downloads: list[str] = []
         self.style = False
         self.feed(html)
 
@@ -47,6 +48,8 @@ class Page(HTMLParser):
             self.fetched.append(values.get("href", ""))
         if tag == "img":
             self.images.append(values.get("src", ""))
+        if tag == "a" and "download" in values and not is_outside(values.get("href", "")):
+            self.downloads.append(values.get("href", ""))
         self.style = tag == "style"
         self.fetched += style_addresses(values.get("style", ""))
 
@@ -101,11 +104,12 @@ def check_book(html: Path, profile: str) -> None:
         file = html / f"{page}.html"
         if not file.is_file() or file.stat().st_size < 1000:
             raise Refusal(f"page {page} of the table of contents is missing from the book")
-        images = [src for src in Page(file.read_text(encoding="utf-8")).images if not is_outside(src)]
-        for image in images:
-            target = file.parent / unquote(urlsplit(image).path)
+        parsed = Page(file.read_text(encoding="utf-8"))
+        images = [src for src in parsed.images if not is_outside(src)]
+        for address in images + parsed.downloads:
+            target = file.parent / unquote(urlsplit(address).path)
             if not target.is_file() or target.stat().st_size == 0:
-                raise Refusal(f"image {image} of page {page} is missing from the book")
+                raise Refusal(f"file {address} of page {page} is missing from the book")
         if page.startswith("notebooks/"):
             notebook = source.read(Path(page).name)
             executed = nbformat.read(notebook.executed(notebook.parameters(profile)), as_version=4)

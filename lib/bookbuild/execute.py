@@ -84,6 +84,11 @@ def isolate(scratch: Path) -> None:
         os.environ[variable] = str(folder)
 
 
+def forget_uses() -> None:
+    """Start the list of results that this run uses anew."""
+    (paths.RESULTS / "used" / f"{os.environ.get('SGDNOISE_LABEL')}.json").unlink(missing_ok=True)
+
+
 def stop_with_parent() -> None:
     """End this process, and with it its kernel, when the parent is killed."""
     parent = os.getppid()
@@ -104,6 +109,7 @@ def main(name: str, parameters: str, output: str) -> int:
     settings = Path(tempfile.mkdtemp(prefix="settings-", dir=paths.SCRATCH))
     try:
         isolate(settings)
+        forget_uses()
         run(source.read(name), json.loads(parameters), Path(output))
     except papermill.PapermillExecutionError as error:
         trace = "\n".join(error.traceback)

@@ -13,6 +13,7 @@ TOC = ROOT / "_toc.yml"
 
 BUILD = ROOT / "_build"
 EXECUTED = BUILD / "executed"
+RESULTS = BUILD / "results"
 HTML = BUILD / "html"
 SCRATCH = BUILD / "scratch"
 TIMINGS = BUILD / "timings.json"

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 from bookbuild import paths
@@ -20,6 +21,7 @@ class Task:
 
     name: str
     expected: float | None
+    file: Path | None = None
     state: str = "waiting"
     started: float | None = None
     seconds: float = 0.0
@@ -29,6 +31,14 @@ class Task:
     def elapsed(self, now: float) -> float:
         """Return the seconds since it started."""
         return now - self.started if self.state == "running" and self.started is not None else self.seconds
+
+    def points(self) -> str:
+        """Say how far the sweep is that the notebook is in, if it is in one."""
+        try:
+            counts = json.loads(self.file.read_text(encoding="utf-8")) if self.file else None
+            return f", {counts['done']} of {counts['total']} points" if counts else ""
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
 
 
 def remaining_seconds(tasks: list[Task], workers: int, now: float) -> float | None:
@@ -104,7 +114,7 @@ class Display:
 
     def _line(self, task: Task, now: float) -> str:
         width = max(len(t.name) for t in self.tasks)
-        cells = f"cell {task.cell}/{task.cells}" if task.state == "running" and task.cells else ""
+        cells = f"cell {task.cell}/{task.cells}{task.points()}" if task.state == "running" and task.cells else ""
         spent = clock(task.elapsed(now)) if task.started is not None else ""
         return f"  {task.name:<{width}}  {task.state:<8} {spent:>12}  {cells}".rstrip()
 

@@ -43,6 +43,18 @@ class Job:
         """Name under which durations are remembered."""
         return f"{self.notebook.name}/{self.parameters['profile']}"
 
+    @property
+    def results_label(self) -> str:
+        """Name under which the store remembers what this run has used."""
+        return results_label(self.notebook, self.parameters)
+
+
+def results_label(notebook: Notebook, parameters: Parameters) -> str:
+    """Return the notebook's name and profile; a run with other parameters has a name of its own."""
+    name = f"{notebook.name}-{parameters['profile']}"
+    usual = parameters == notebook.parameters(parameters["profile"])
+    return name if usual else f"{name}-{notebook.key(parameters)}"
+
 
 def cores() -> int:
     """Return how many cores this process may use."""
@@ -63,7 +75,7 @@ def run_all(jobs: list[Job]) -> None:
     # Longest first, so that the last one to end is a short one; those of unknown length count as long.
     missing.sort(key=lambda job: -(expected[job.label] or float("inf")))
     workers = min(cores(), len(missing))
-    pool = _Pool(missing, [Task(j.notebook.name, expected[j.label]) for j in missing], workers)
+    pool = _Pool(missing, [Task(j.notebook.name, expected[j.label], _progress_file(j)) for j in missing], workers)
     with _stopped_by_signal():
         pool.run()
     save_timings(
@@ -77,6 +89,11 @@ def run_all(jobs: list[Job]) -> None:
         say(f"Notebook {job.notebook.name} failed: {job.failure} (all of it: {os.path.relpath(log)})")
     if failed:
         raise Refusal(f"{len(failed)} of {len(missing)} notebooks failed; the results of the others are kept")
+
+
+def _progress_file(job: Job) -> Path:
+    """Where the sweeps of a notebook say how far they are."""
+    return paths.SCRATCH / f"progress-{job.results_label}.json"
 
 
 class _Pool:
@@ -115,7 +132,9 @@ class _Pool:
     def _start(self, index: int) -> None:
         job, task = self.jobs[index], self.tasks[index]
         threads = str(max(1, cores() // self.workers))
-        environment = {**os.environ, **{variable: threads for variable in THREAD_VARIABLES}}
+        environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, threads)}
+        environment |= {"SGDNOISE_STORE": str(paths.RESULTS), "SGDNOISE_WORKERS": threads}
+        environment |= {"SGDNOISE_LABEL": job.results_label, "SGDNOISE_PROGRESS_FILE": str(task.file)}
         command = [sys.executable, "-m", "bookbuild.execute", job.notebook.name]
         command += [json.dumps(dict(job.parameters)), str(job.output)]
         # A session of its own: Ctrl-C reaches this process only, which then stops the others in order.

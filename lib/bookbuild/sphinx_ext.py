@@ -15,6 +15,7 @@ from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
+DOWNLOADS = "downloads"
 
 
 def profile() -> str:
@@ -29,7 +30,13 @@ def read_executed(text: str) -> NotebookNode:
     copies = sorted(paths.EXECUTED.glob(f"*-{notebook.key(notebook.parameters(profile()))}.ipynb"))
     if not copies:
         raise Refusal(f"notebook {title!r} has not been run with this text, library and profile; use `make book`")
-    return nbformat.read(copies[0], as_version=4)
+    executed = nbformat.read(copies[0], as_version=4)
+    name = copies[0].name.rpartition("-")[0]
+    if (paths.RESULTS / "used" / f"{name}.json").is_file():
+        link = f'<a href="../{DOWNLOADS}/{name}.zip" download>{name}.zip</a>'
+        text = f"The data behind this page, as netCDF files with their provenance: {link}."
+        executed.cells.append(nbformat.v4.new_markdown_cell(f":::{{note}}\n{text}\n:::"))
+    return executed
 
 
 def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001

@@ -11,6 +11,8 @@ from sgdnoise.algorithms import GD, SGD, PersistentSGD
 from sgdnoise.losses import Loss, logistic, square, squared_hinge
 from sgdnoise.problem import Problem
 from sgdnoise.simulate import DivergedError, simulate
+from sgdnoise.store import Store
+from sgdnoise.sweep import SweepError, sweep
 
 __all__ = [
     "GD",
@@ -19,11 +21,14 @@ __all__ = [
     "Loss",
     "PersistentSGD",
     "Problem",
+    "Store",
+    "SweepError",
     "__version__",
     "logistic",
     "simulate",
     "square",
     "squared_hinge",
+    "sweep",
 ]
 
 __version__ = "0.1.0"

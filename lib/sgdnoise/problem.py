@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from sgdnoise import _checks
 from sgdnoise.losses import Loss, squared_hinge
 
+# Far beyond any use, and far enough from the largest float that squares and products stay finite.
+LARGEST = 1e12
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -39,7 +42,7 @@ class Problem:
     Problem(alpha=6.0, delta=1.0, ridge=1.0, margin=1.0, init_variance=1.0, loss=Loss('squared_hinge'))
     >>> sn.Problem(alpha=-1)
     Traceback (most recent call last):
-    ValueError: alpha must be greater than 0, got -1
+    ValueError: alpha must be greater than 0 and at most 1e+12, got -1
     """
 
     alpha: float
@@ -51,11 +54,11 @@ class Problem:
 
     def __post_init__(self) -> None:
         checked = {
-            "alpha": _checks.real("alpha", self.alpha, above=0),
-            "delta": _checks.real("delta", self.delta, above=0),
-            "ridge": _checks.real("ridge", self.ridge, at_least=0),
-            "margin": _checks.real("margin", self.margin),
-            "init_variance": _checks.real("init_variance", self.init_variance, at_least=0),
+            "alpha": _checks.real("alpha", self.alpha, above=0, at_most=LARGEST),
+            "delta": _checks.real("delta", self.delta, above=0, at_most=LARGEST),
+            "ridge": _checks.real("ridge", self.ridge, at_least=0, at_most=LARGEST),
+            "margin": _checks.real("margin", self.margin, at_least=-LARGEST, at_most=LARGEST),
+            "init_variance": _checks.real("init_variance", self.init_variance, at_least=0, at_most=LARGEST),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -1,0 +1,130 @@
+"""Random, extreme and ill-typed input of the public API: a finite result of the right shape, or one sentence."""
+
+import contextlib
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sgdnoise as sn
+
+pytestmark = pytest.mark.faults
+
+REFUSALS = (ValueError, TypeError, MemoryError, sn.DivergedError)
+SETTINGS = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+anything = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.complex_numbers(),
+    st.text(max_size=5),
+    st.binary(max_size=3),
+    st.lists(st.floats(), max_size=3),
+    st.sampled_from([np.nan, np.float32(0.5), np.int8(3), np.array(0.5), np.ones(3), np.array("x"), object(), sn, {}]),
+)
+positive = st.one_of(st.floats(0.01, 20.0), st.sampled_from([1e-300, 1e-12, 1e6, 1e12]))
+fraction = st.floats(0.01, 1.0)
+problems = st.builds(
+    sn.Problem,
+    alpha=st.floats(0.1, 8.0),
+    delta=positive,
+    ridge=st.one_of(st.just(0.0), positive),
+    margin=st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1e6, -1e6])),
+    init_variance=st.one_of(st.just(0.0), positive),
+    loss=st.sampled_from([sn.squared_hinge, sn.square, sn.logistic]),
+)
+algorithms = st.one_of(
+    st.builds(sn.GD),
+    st.builds(sn.SGD, batch=fraction),
+    st.builds(sn.PersistentSGD, batch=fraction, persistence=positive, embedding=st.sampled_from(["euler", "exact"])),
+)
+
+
+def refused(error):
+    text = str(error)
+    assert text
+    assert "\n" not in text
+    assert "numba" not in text.lower() or "numba.vectorize" in text
+
+
+def attempt(call):
+    """Return the result of a call, or None if it was refused in one sentence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message="alpha=.* is .*, not a whole number")
+        try:
+            return call()
+        except REFUSALS as error:
+            refused(error)
+            return None
+
+
+@SETTINGS
+@given(st.dictionaries(st.sampled_from(["alpha", "delta", "ridge", "margin", "init_variance", "loss"]), anything))
+def test_problem(arguments):
+    made = attempt(lambda: sn.Problem(**{"alpha": 1.0, **arguments}))
+    if made is not None:
+        assert all(math.isfinite(getattr(made, name)) for name in ("alpha", "delta", "ridge", "margin"))
+
+
+@SETTINGS
+@given(st.sampled_from([sn.SGD, sn.PersistentSGD]), anything, anything, anything, anything)
+def test_algorithms(kind, batch, persistence, embedding, learning_rate):
+    arguments = (batch,) if kind is sn.SGD else (batch, persistence, embedding)
+    made = attempt(lambda: kind(*arguments))
+    for algorithm in (made, sn.PersistentSGD(0.3, 2.0), sn.GD()):
+        chain = attempt(lambda algorithm=algorithm: algorithm.chain(learning_rate)) if algorithm is not None else None
+        if chain is not None:
+            assert all(0 <= value <= 1 for value in chain)
+
+
+@SETTINGS
+@given(problems, algorithms, st.sampled_from([1e-9, 0.01, 0.1, 0.5, 2.0, 1e5]), st.integers(1, 6), st.integers(2, 12))
+def test_simulate_with_extreme_numbers(problem, algorithm, learning_rate, steps, features):
+    made = attempt(
+        lambda: sn.simulate(
+            problem, algorithm, learning_rate, steps * learning_rate, features=features, realisations=2, replicas=2
+        )
+    )
+    if made is not None:
+        assert made.sizes == {"realisation": 2, "time": steps + 1}
+        for name in made.data_vars:
+            assert np.isfinite(made[name]).all(), (name, made[name].values)
+
+
+names = ["problem", "algorithm", "learning_rate", "duration", "features", "replicas", "realisations", "seed"]
+
+
+@SETTINGS
+@given(st.dictionaries(st.sampled_from(names), anything, min_size=1))
+def test_simulate_with_anything(arguments):
+    usual = {"problem": sn.Problem(alpha=2), "algorithm": sn.SGD(0.5), "learning_rate": 0.1, "duration": 0.3}
+    usual |= {"features": 6, "replicas": 1, "realisations": 2, "seed": 0}
+    # Work that is legitimate but long is not what this test is about.
+    if any(isinstance(arguments.get(n), int) and arguments[n] > 50 for n in ("realisations", "features")):
+        arguments = {name: value for name, value in arguments.items() if name not in ("realisations", "features")}
+    if isinstance(arguments.get("duration"), (int, float)) and arguments["duration"] > 10:
+        del arguments["duration"]
+    if isinstance(arguments.get("learning_rate"), float) and 0 < arguments["learning_rate"] < 1e-3:
+        del arguments["learning_rate"]
+    made = attempt(lambda: sn.simulate(**{**usual, **arguments}))
+    if made is not None:
+        assert all(np.isfinite(made[name]).all() for name in made.data_vars)
+
+
+@SETTINGS
+@given(st.dictionaries(st.sampled_from(["function", "grid", "seeds", "fixed", "workers"]), anything, min_size=1))
+def test_sweep_with_anything(tmp_path_factory, arguments):
+    if isinstance(arguments.get("seeds"), int) and arguments["seeds"] > 20:
+        del arguments["seeds"]
+    usual = {"function": lambda x, seed=0: 1.0 * x + seed, "grid": {"x": [1, 2]}, "workers": 1}
+    with contextlib.suppress(sn.SweepError):  # the function's own complaint about what it was given
+        made = attempt(lambda: sn.sweep(**{**usual, **arguments}, store=tmp_path_factory.mktemp("store")))
+        if made is None:
+            return
+        assert made.sizes["x"] == 2

@@ -1,0 +1,174 @@
+"""Kills at random moments, counted: of a store write, of a sweep, of a build. Each rerun gives undisturbed results."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import xarray as xr
+from conftest import copy_project, environment, run
+
+from bookbuild.paths import ROOT
+from sgdnoise.store import Store
+
+pytestmark = pytest.mark.faults
+
+WRITE_KILLS, SWEEP_KILLS, BUILD_KILLS = 12, 14, 8
+
+WRITER = """
+import sys, numpy as np, xarray as xr
+from sgdnoise.store import Store, encode
+data = encode(xr.Dataset({"a": ("x", np.arange(400_000.0))}), {})
+store = Store(sys.argv[1])
+print("ready", flush=True)
+while True:
+    for key in ("a", "b", "c"):
+        store.write(key, data)
+"""
+
+SWEEP = """
+import sys, time
+import sgdnoise as sn
+
+def point(batch, seed):
+    time.sleep(0.05)
+    return sn.simulate(sn.Problem(alpha=2), sn.SGD(batch), 0.1, 1.0, features=20, realisations=2, seed=seed)
+
+result = sn.sweep(point, {"batch": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}, seeds=3, store=sys.argv[1] + "/store", workers=2)
+result.to_netcdf(sys.argv[1] + "/result.nc", engine="scipy")
+"""
+
+
+def start(*words, **options):
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "lib")}
+    return subprocess.Popen([sys.executable, *map(str, words)], env=env, **options)
+
+
+def test_kills_of_store_writes(tmp_path):
+    rng = random.Random(1)
+    expected = None
+    for _ in range(WRITE_KILLS):
+        process = start("-c", WRITER, tmp_path, stdout=subprocess.PIPE)
+        process.stdout.readline()
+        time.sleep(rng.uniform(0.0, 0.3))
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        store = Store(tmp_path)
+        contents = {store.path(key).read_bytes() for key in store.entries()}
+        assert all(store.has(key) for key in store.entries()), "an entry is whole, whenever its writer was killed"
+        expected = expected or contents
+        assert contents == expected
+    assert len(store.entries()) == 3
+
+
+def read(folder):
+    with xr.open_dataset(folder / "result.nc", engine="scipy") as opened:
+        return opened.load()
+
+
+def test_kills_of_sweeps(tmp_path):
+    script = tmp_path / "sweeping.py"
+    script.write_text(SWEEP)
+    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
+    for folder in (undisturbed, disturbed):
+        folder.mkdir()
+    assert start(script, undisturbed).wait() == 0
+    rng = random.Random(2)
+    killed = 0
+    while killed < SWEEP_KILLS:
+        process = start(script, disturbed, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(1.0, 4.0))
+        killed += process.poll() is None
+        process.kill()
+        process.wait()
+        store = Store(disturbed / "store")
+        assert all(store.has(key) for key in store.entries())
+        if len(store.entries()) == 18:  # finished: start again, as long as kills are due
+            for key in store.entries()[::2]:
+                store.path(key).unlink()
+    assert start(script, disturbed, stderr=subprocess.DEVNULL).wait() == 0
+    first, second = read(undisturbed), read(disturbed)
+    xr.testing.assert_identical(first.drop_attrs(), second.drop_attrs())
+    for name in first.data_vars:
+        assert first[name].values.tobytes() == second[name].values.tobytes()
+
+
+NOTEBOOK = """\
+# ---
+# jupyter:
+#   expected_seconds: {{paper: 1, smoke: 1, standard: 1}}
+# ---
+
+# %% [markdown]
+# # {name}
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %%
+import sgdnoise as sn
+
+result = sn.sweep(
+    sn.simulate,
+    {{"algorithm": [sn.SGD(0.1 * k) for k in range(1, 6)]}},
+    fixed={{"problem": sn.Problem(alpha=2), "learning_rate": 0.1, "duration": 1.0, "features": {size}, "seed": seed}},
+)
+print(result.norm.values.tobytes().hex()[:4000])
+"""
+
+
+def outputs(project):
+    """What the executed notebooks printed: the bytes of their results."""
+    import nbformat
+
+    found = {}
+    for path in sorted((project / "_build" / "executed").glob("*.ipynb")):
+        cells = nbformat.read(path, as_version=4).cells
+        found[path.name] = [o.text for cell in cells for o in cell.get("outputs", []) if o.output_type == "stream"]
+    return found
+
+
+def test_kills_of_builds(tmp_path):
+    projects = []
+    for name in ("undisturbed", "disturbed"):
+        project = copy_project(tmp_path / name)
+        for path in (project / "notebooks").glob("*.py"):
+            path.unlink()
+        for size, notebook in ((20, "one"), (40, "two")):
+            (project / "notebooks" / f"{notebook}.py").write_text(NOTEBOOK.format(name=notebook, size=size))
+        (project / "book" / "index.md").write_text("# A book\n\n" + "Words. " * 50)
+        toc = "format: jb-book\nroot: book/index\nchapters:\n  - file: notebooks/one\n  - file: notebooks/two\n"
+        (project / "_toc.yml").write_text(toc)
+        projects.append(project)
+    undisturbed, disturbed = projects
+    assert run(undisturbed, "book", "--profile", "smoke").returncode == 0
+    rng = random.Random(3)
+    killed = 0
+    while killed < BUILD_KILLS:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bookbuild", "book", "--profile", "smoke"],
+            cwd=disturbed,
+            env=environment(disturbed),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(rng.uniform(0.5, 7.0))
+        killed += process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if (disturbed / "_build" / "html").exists():  # finished: touch a page, as long as kills are due
+            with open(disturbed / "book" / "index.md", "a") as file:
+                file.write("\nMore words.\n")
+    done = run(disturbed, "book", "--profile", "smoke")
+    assert done.returncode == 0, done.stderr
+    assert outputs(disturbed) == outputs(undisturbed)
+    first, second = (Store(project / "_build" / "results") for project in projects)
+    assert first.entries() == second.entries()
+    for key in first.entries():
+        one, two = first.read(key)[0], second.read(key)[0]
+        assert all(one[name].values.tobytes() == two[name].values.tobytes() for name in one.data_vars)

@@ -1,0 +1,222 @@
+"""Sweeps: the same bits however they are run, nothing computed twice, failures named."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import sgdnoise as sn
+from sgdnoise.progress import Progress
+from sgdnoise.store import Store, StoreError
+
+PROBLEM = sn.Problem(alpha=2)
+
+
+def trained(batch, seed, log=None):
+    """A small simulation that notes that it was computed."""
+    if log:
+        with open(log, "a") as file:
+            file.write(f"{batch} {seed}\n")
+    run = sn.simulate(PROBLEM, sn.SGD(batch), 0.1, 0.5, features=10, realisations=2, seed=seed)
+    return run[["norm", "error"]]
+
+
+def fragile(x):
+    if x == 2:
+        raise ValueError("no twos")
+    if x == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if x == 4:
+        raise MemoryError
+    return float(x)
+
+
+def test_result_has_the_parameters_as_coordinates(tmp_path):
+    result = sn.sweep(trained, {"batch": [0.3, 0.6]}, seeds=[4, 7], store=tmp_path, workers=1)
+    assert dict(result.sizes) == {"batch": 2, "seed": 2, "realisation": 2, "time": 6}
+    for batch in (0.3, 0.6):
+        for seed in (4, 7):
+            expected = trained(batch, seed)
+            np.testing.assert_array_equal(result.norm.sel(batch=batch, seed=seed), expected.norm)
+    assert result.attrs["alpha"] == 2.0
+
+
+def test_workers_order_and_the_store_do_not_change_a_bit(tmp_path):
+    grid = {"batch": [0.3, 0.6, 0.9]}
+    alone = sn.sweep(trained, grid, seeds=2, store=tmp_path / "a", workers=1)
+    together = sn.sweep(trained, grid, seeds=2, store=tmp_path / "b", workers=3)
+    stored = sn.sweep(trained, grid, seeds=2, store=tmp_path / "b", workers=1)
+    xr.testing.assert_identical(alone, together)
+    xr.testing.assert_identical(alone, stored)
+    points = sn.sweep(trained, [{"batch": 0.9}, {"batch": 0.3}], seeds=2, store=tmp_path / "b", workers=1)
+    np.testing.assert_array_equal(points.norm[0], alone.norm[2])
+    np.testing.assert_array_equal(points.batch, [0.9, 0.3])
+
+
+def test_only_what_is_missing_is_computed(tmp_path):
+    log = str(tmp_path / "log")
+    calls = {"fixed": {"log": log}, "store": tmp_path / "store", "workers": 1}
+
+    def lines():
+        with open(log) as file:
+            return file.read().splitlines()
+
+    sn.sweep(trained, {"batch": [0.3, 0.6]}, seeds=2, **calls)
+    assert len(lines()) == 4
+    sn.sweep(trained, {"batch": [0.3, 0.6]}, seeds=2, **calls)
+    assert len(lines()) == 4
+    sn.sweep(trained, {"batch": [0.3, 0.6, 0.9]}, seeds=2, **calls)
+    assert lines()[4:] == ["0.9 0", "0.9 1"]
+    sn.sweep(trained, {"batch": [0.3]}, seeds=3, **calls)
+    assert lines()[6:] == ["0.3 2"]
+    store = Store(tmp_path / "store")
+    store.path(store.entries()[0]).write_bytes(b"damaged")
+    sn.sweep(trained, {"batch": [0.3, 0.6, 0.9]}, seeds=2, **calls)
+    sn.sweep(trained, {"batch": [0.3]}, seeds=3, **calls)
+    assert len(lines()) == 8, "the damaged entry, and no other, was computed again"
+
+
+def test_failed_points_are_named_and_the_others_kept(tmp_path):
+    with pytest.raises(sn.SweepError) as caught:
+        sn.sweep(fragile, {"x": [1, 2, 3, 4, 5]}, store=tmp_path, workers=2)
+    text = str(caught.value)
+    assert text.startswith("3 of 5 points failed; the others are kept")
+    assert "at x=2: ValueError: no twos" in text
+    assert "at x=3: its process was killed by SIGKILL, perhaps for lack of memory" in text
+    assert "at x=4: MemoryError: out of memory" in text
+    assert len(Store(tmp_path).entries()) == 2
+    assert "raise ValueError" in dict((p, t) for p, _, t in caught.value.failures)["x=2"]
+    with pytest.raises(sn.SweepError, match="1 of 2 points failed"):
+        sn.sweep(fragile, {"x": [1, 2]}, store=tmp_path, workers=1)
+
+
+def test_results_of_every_kind(tmp_path):
+    kinds = {
+        "number": lambda x: 1.5 * x,
+        "mapping": lambda x: {"value": 1.5 * x},
+        "array": lambda x: xr.DataArray(1.5 * x),
+        "dataset": lambda x: xr.Dataset({"value": 1.5 * x}),
+    }
+    for kind in kinds.values():
+        result = sn.sweep(kind, {"x": [1, 2]}, store=tmp_path, workers=1)
+        np.testing.assert_array_equal(result.value, [1.5, 3.0])
+    with pytest.raises(sn.SweepError, match="TypeError: function must return"):
+        sn.sweep(lambda x: "words", {"x": [1]}, store=tmp_path, workers=1)  # noqa: ARG005
+
+
+def test_parameters_that_are_not_numbers(tmp_path):
+    algorithms = [sn.GD(), sn.SGD(0.5)]
+    fixed = {"problem": PROBLEM, "learning_rate": 0.1, "duration": 0.2, "features": 10, "realisations": 2}
+    result = sn.sweep(sn.simulate, {"algorithm": algorithms}, fixed=fixed, store=tmp_path, workers=1)
+    assert result.algorithm.values.tolist() == ["GD()", "SGD(batch=0.5)"]
+
+
+def test_different_time_axes_are_joined(tmp_path):
+    fixed = {"problem": PROBLEM, "algorithm": sn.GD(), "duration": 0.4, "features": 10, "realisations": 2}
+    result = sn.sweep(sn.simulate, {"learning_rate": [0.1, 0.2]}, fixed=fixed, store=tmp_path, workers=1)
+    assert result.sizes["time"] == 5
+    assert int(result.norm.sel(learning_rate=0.2).isnull().sum()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        ({"function": 3}, TypeError, "function must be a function, got 3"),
+        ({"grid": {"batch": []}}, ValueError, "grid must have a list of at least one value for 'batch', got []"),
+        ({"grid": {"batch": 0.3}}, ValueError, "grid must have a list of at least one value for 'batch', got 0.3"),
+        ({"grid": 3}, TypeError, "grid must be lists of values by name or a list of points, got 3"),
+        ({"grid": [{"batch": 1}, {"b": 1}]}, ValueError, "grid must have the same names at every point (batch)"),
+        ({"grid": {"seed": [1]}}, ValueError, "grid must name parameters that are neither fixed nor the seed"),
+        ({"fixed": {"batch": 1}}, ValueError, "grid must name parameters that are neither fixed nor the seed"),
+        ({"seeds": 0}, ValueError, "seeds must be a whole number of at least 1, got 0"),
+        ({"seeds": [1, 1]}, ValueError, "seeds must be a number or a list of different whole numbers, got [1, 1]"),
+        ({"seeds": [0.5]}, TypeError, "seeds must be a whole number of at least 0, got 0.5"),
+        ({"workers": -1}, ValueError, "workers must be a whole number of at least 1, got -1"),
+        ({"grid": {"batch": [float("nan")]}}, ValueError, "batch must not be NaN, got nan"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(tmp_path, arguments, error, sentence):
+    with pytest.raises(error) as caught:
+        sn.sweep(**{"function": trained, "grid": {"batch": [0.3]}, "seeds": 1, "store": tmp_path, **arguments})
+    assert str(caught.value).startswith(sentence)
+    assert list(tmp_path.glob("*.nc")) == []
+
+
+def test_a_store_that_cannot_be_written_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="must be writable"):
+        sn.sweep(trained, {"batch": [0.3]}, seeds=1, store=tmp_path / "file", workers=1)
+
+
+SLOW = """
+import time, sys
+import sgdnoise as sn
+
+def slow(x):
+    time.sleep(0.05 if x < 2 else 60)
+    return float(x)
+
+print(sn.sweep(slow, {"x": list(range(int(sys.argv[2])))}, store=sys.argv[1], workers=2).value.values.tolist())
+"""
+
+
+def test_interrupting_ends_the_workers_and_says_how_to_go_on(tmp_path):
+    script = tmp_path / "slow.py"
+    script.write_text(SLOW)
+    store = tmp_path / "store"
+    process = subprocess.Popen(
+        [sys.executable, script, store, "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while len(list(store.glob("*.nc"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)  # the points that were under way need a minute
+    assert process.returncode != 0
+    assert "Interrupted: slow: 2 of 4 points" in said
+    assert "The same call goes on from there." in said
+    done = subprocess.run([sys.executable, script, store, "2"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[0.0, 1.0]"
+
+
+def test_two_sweeps_at_once_share_the_work(tmp_path):
+    code = (
+        "import sys, time, sgdnoise as sn\n"
+        "def f(x):\n"
+        "    time.sleep(0.2)\n"
+        "    open(sys.argv[1] + '/log', 'a').write('x')\n"
+        "    return float(x)\n"
+        "r = sn.sweep(f, {'x': list(range(12))}, store=sys.argv[1] + '/store', workers=1)\n"
+        "print(r.value.values.sum())\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    both = [subprocess.Popen([sys.executable, script, tmp_path], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate()[0].strip() for process in both] == ["66.0", "66.0"]
+    assert len((tmp_path / "log").read_text()) == 12
+
+
+def test_progress_gives_an_estimate_only_with_a_basis(monkeypatch, tmp_path):
+    monkeypatch.setenv("SGDNOISE_PROGRESS_FILE", str(tmp_path / "progress.json"))
+    progress = Progress("fig", total=10, stored=2, workers=2)
+    progress.update()
+    assert "left" not in progress.text()
+    progress.update()
+    progress.began -= 60
+    assert progress.text() == "fig: 4 of 10 points (2 from the store), 0:01:00, about 0:03:00 left"
+    assert (tmp_path / "progress.json").read_text() == '{"done": 4, "total": 10}'
+    progress.close()
+    assert not (tmp_path / "progress.json").exists()
+
+
+def test_a_log_is_not_flooded(monkeypatch, capsys):
+    monkeypatch.delenv("SGDNOISE_PROGRESS_FILE", raising=False)
+    progress = Progress("fig", total=1000, stored=0, workers=2)
+    for _ in range(1000):
+        progress.update()
+    assert len(capsys.readouterr().err.splitlines()) == 1
