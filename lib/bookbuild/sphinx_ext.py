@@ -39,6 +39,17 @@ def read_executed(text: str) -> NotebookNode:
     return executed
 
 
+def cost(of_profile: str) -> str:
+    """Say what the stored results behind the book cost to compute, from their own provenance."""
+    from sgdnoise.store import Store
+
+    store = Store(paths.RESULTS)
+    keys = {key for path in (store.folder / "used").glob(f"*-{of_profile}.json") for key in store.uses(path.stem)}
+    notes = [entry[1] for entry in map(store.read, sorted(keys)) if entry is not None]
+    seconds = sum(note["wall_time"] * int(note["threads"]) for note in notes)
+    return f"{len(notes)} results, {seconds / 3600:.2g} core-hours"
+
+
 def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
     """Drop the scripts for live code, which name a server; Jupyter Book adds them even where nothing uses them."""
     scripts = context.get("script_files", [])
@@ -50,5 +61,5 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("html-page-context", drop_thebe, priority=900)
     from sgdnoise import __version__
 
-    app.config.myst_substitutions = {"version": __version__, "profile": profile()}
+    app.config.myst_substitutions = {"version": __version__, "profile": profile(), "cost": cost(profile())}
     return {"parallel_read_safe": True, "parallel_write_safe": True}
