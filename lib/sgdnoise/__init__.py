@@ -11,6 +11,8 @@ from sgdnoise.algorithms import GD, SGD, PersistentSGD
 from sgdnoise.losses import Loss, logistic, square, squared_hinge
 from sgdnoise.problem import Problem
 from sgdnoise.simulate import DivergedError, simulate
+from sgdnoise.spectrum import Spectrum, hessian_spectrum
+from sgdnoise.statics import Statics, critical_alpha, solve_statics
 
 __all__ = [
     "GD",
@@ -19,9 +21,14 @@ __all__ = [
     "Loss",
     "PersistentSGD",
     "Problem",
+    "Spectrum",
+    "Statics",
     "__version__",
+    "critical_alpha",
+    "hessian_spectrum",
     "logistic",
     "simulate",
+    "solve_statics",
     "square",
     "squared_hinge",
 ]
