@@ -68,6 +68,8 @@ class Spectrum:
     def edges(self) -> tuple[float, float]:
         r"""Ends :math:`\lambda+b\Delta(1\pm\sqrt c)^2` of the continuous part."""
         root = math.sqrt(self.ratio)
+        if root == 0:  # no sample is inside the margin
+            return self.ridge, self.ridge
         return self.ridge + self.scale * (1 - root) ** 2, self.ridge + self.scale * (1 + root) ** 2
 
     @property
