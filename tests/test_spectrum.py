@@ -72,11 +72,10 @@ def distribution(spectrum, points):
 def test_agrees_with_a_sampled_hessian(problem, batch):
     """Eigenvalues at the minimisers of 6 data sets with 500 features.
 
-    Bulk: the largest distance between distribution functions. Eigenvalues repel, so that at a fixed number of samples
-    inside the margin it would be of order 1/N; that number fluctuates (relative spread at most 1/sqrt(M P)) and shifts
-    all eigenvalues. Allowed: 0.02, five times the largest spread seen over seeds; the control, a Hessian that has
-    every sample inside the margin, is three times further away. Outliers: Student's threshold at 1e-4 (false-alarm
-    rate 1e-3 over the test) plus two parts in N.
+    Bulk: the largest distance between distribution functions. The number of samples inside the margin fluctuates and
+    shifts all eigenvalues, most near the hard edge; the largest distance over 15 other batches of six was 0.019.
+    Allowed is 0.04; the control, a Hessian that has every sample inside the margin, is further away than 0.06.
+    Outliers: Student's threshold at 1e-4 (false-alarm rate 1e-3 over the test) plus two parts in N.
     """
     spectrum = sn.hessian_spectrum(problem, sn.SGD(batch=batch))
     features = 500
@@ -88,7 +87,7 @@ def test_agrees_with_a_sampled_hessian(problem, batch):
         inside = (pooled > theory.softest * (1 + 1e-6)) & (pooled < theory.edges[1])
         return np.abs(distribution(theory, pooled) - empirical)[inside].max()
 
-    assert distance(spectrum) < 0.02
+    assert distance(spectrum) < 0.04
     if spectrum.statics.curvature < 0.9:
         whole = sn.Problem(problem.alpha, problem.delta, problem.ridge, loss=sn.square)
         everything = sn.hessian_spectrum(whole, sn.SGD(batch=batch))
@@ -108,10 +107,9 @@ def test_agrees_with_a_sampled_hessian(problem, batch):
 def test_sampling_force_is_proportional_to_the_curvature_of_a_mode(batch):
     r"""Covariance of the sampling force, in the eigenbasis of the Hessian, of one data set with 900 features.
 
-    Each mode sees a sum over M samples, a relative spread of about sqrt(2/M); the average over N modes is known to
-    one part in sqrt(N M) and the slope against the stiffness about as well, apart from the fluctuation 1/sqrt(M) of the
-    mean square slope, which is 2 per cent here: 8 per cent is four standard errors (false-alarm rate 1e-4).
-    Control: isotropic noise, a slope of zero, is 12 standard errors away.
+    Over four other data sets the slope against the stiffness scattered by 2 per cent (the fluctuation of the mean
+    square slope of a sample): 8 per cent is four standard errors, a false-alarm rate of 1e-4. Control: isotropic noise
+    would be a slope of zero.
     """
     problem, features = sn.Problem(alpha=4), 900
     spectrum = sn.hessian_spectrum(problem, sn.SGD(batch=batch))

@@ -205,11 +205,11 @@ def separable(A):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("delta", [0.5, 1.0, 10.0])
+@pytest.mark.parametrize("delta", [1.0, 10.0])
 def test_critical_alpha_is_where_a_linear_program_stops_being_feasible(delta):
     """Number of samples up to which 12 data sets with 60 features stay separable.
 
-    Threshold: Student's at 1e-3 / 3 two-sided (false alarms: 1e-3 for the three values of delta), plus two samples for
+    Threshold: Student's at 1e-3 / 2 two-sided (false alarms: 1e-3 for both values of delta), plus two samples for
     the finite-size shift. Control: the threshold without the centres (alpha = 2) is refused where they matter.
     """
     features, found = 60, []
@@ -223,7 +223,7 @@ def test_critical_alpha_is_where_a_linear_program_stops_being_feasible(delta):
             low, high = (middle, high) if separable(A[:middle]) else (low, middle)
         found.append(low / features)
     mean, error = np.mean(found), stats.sem(found)
-    allowed = stats.t.ppf(1 - 1e-3 / 6, 11) * error + 2 / features
+    allowed = stats.t.ppf(1 - 1e-3 / 4, 11) * error + 2 / features
     assert abs(mean - sn.critical_alpha(delta)) < allowed
     if delta <= 1:
         assert abs(mean - 2) > 2 * allowed

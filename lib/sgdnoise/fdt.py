@@ -15,7 +15,6 @@ first accepted one on; if none is, :class:`NotStationaryError` is raised.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -86,10 +85,10 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
             f"{', '.join(missing)}"
         )
     single = waiting_time is not None and np.ndim(waiting_time) == 0
-    wanted = dataset.waiting_time.values if waiting_time is None else np.atleast_1d(np.asarray(waiting_time, float))
-    rows = np.array([_position(dataset.waiting_time.values, value) for value in wanted])
-    time = dataset.time.values
-    starts = np.array([_position(time, dataset.waiting_time.values[row]) for row in rows])
+    time, known = dataset.time.values, dataset.waiting_time.values
+    wanted = known if waiting_time is None else np.atleast_1d(np.asarray(waiting_time, dtype=float))
+    rows = np.array([_position(known, value) for value in wanted])
+    starts = np.array([_position(time, value) for value in known[rows]])
     lags = np.arange(time.size - starts.min())
     ends = starts[:, None] + lags
     inside = ends < time.size
@@ -111,7 +110,7 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
             "normalised_response": (layout, chi / C[:, :, :1]),
             "drift": (layout, drift),
         },
-        coords={"lag": time[lags] - time[0], "waiting_time": dataset.waiting_time.values[rows]},
+        coords={"lag": time[lags] - time[0], "waiting_time": known[rows]},
         attrs=dataset.attrs,
     )
     return curve.isel(waiting_time=0) if single else curve
@@ -177,7 +176,7 @@ def stationary_curve(
     :math:`B`, which is the same in a stationary state and much less noisy in a simulation.
     """
     _checks.real("drift_tolerance", drift_tolerance, above=0)
-    curve = fdt_curve(dataset, waiting_times)
+    curve = fdt_curve(dataset, waiting_times)[["displacement", "integrated_response", "drift"]]
     longest = _longest_lag(curve) if longest is None else longest
     available = curve.lag.values[-1]
     if longest > available * (1 + 1e-9):
@@ -213,7 +212,7 @@ def slopes(curve: xr.Dataset, lags: Array, window: int) -> xr.Dataset:
     near = [np.flatnonzero(np.abs(grid - lag) <= reach) for lag in lags]
 
     def each(x: Array, y: Array) -> Array:
-        return np.array([line(x[points], y[points])[0] for points in near])
+        return np.stack([line(x[..., points], y[..., points])[0] for points in near], axis=-1)
 
     slope, error = jackknife(each, curve.integrated_response.values, curve.displacement.values)
     return xr.Dataset(
@@ -223,24 +222,27 @@ def slopes(curve: xr.Dataset, lags: Array, window: int) -> xr.Dataset:
     )
 
 
-def line(x: Array, y: Array) -> tuple[float, float]:
-    """Slope and intercept of the least-squares line of ``y`` on ``x``; NaN where ``x`` does not vary."""
-    spread = x - x.mean()
-    square = float(spread @ spread)
-    if square == 0:
-        return np.nan, np.nan
-    slope = float(spread @ y) / square
-    return slope, float(y.mean() - slope * x.mean())
+def line(x: Array, y: Array) -> tuple[Array, Array]:
+    """Slope and intercept of the least-squares line of ``y`` on ``x`` along the last axis; NaN if ``x`` is constant."""
+    centre = x.mean(axis=-1, keepdims=True)
+    square = ((x - centre) ** 2).sum(axis=-1)
+    slope = ((x - centre) * y).sum(axis=-1) / np.where(square > 0, square, np.nan)
+    return slope, y.mean(axis=-1) - slope * centre[..., 0]
 
 
-def jackknife(estimate: Callable[..., Any], *columns: Array) -> tuple[Any, Any]:
-    """Value of ``estimate`` at the means over the first axis, and its error from leaving out one row at a time."""
-    value = np.asarray(estimate(*(column.mean(axis=0) for column in columns)))
+def jackknife(estimate: Callable[..., Array], *columns: Array) -> tuple[Array, Array]:
+    """Value of an estimate at the means over the first axis, and its error from leaving out one row at a time.
+
+    ``estimate`` is called once, on means stacked along the first axis: that of all rows, then those without one.
+    """
     n = len(columns[0])
     if n == 1:
+        value = estimate(*columns)[0]
         return value, np.full_like(value, np.nan)
-    without = np.array([estimate(*((c.sum(axis=0) - c[i]) / (n - 1) for c in columns)) for i in range(n)])
-    return value, np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    means = [np.concatenate([c.mean(axis=0)[None], (c.sum(axis=0) - c) / (n - 1)]) for c in columns]
+    estimates = estimate(*means)
+    without = estimates[1:]
+    return estimates[0], np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
 
 
 def _drift(curve: xr.Dataset, square: xr.DataArray, tolerance: float, norm: float) -> tuple[Array, Array, Array]:
@@ -272,10 +274,11 @@ def _ordered(array: xr.DataArray) -> Array:
 
 def _position(grid: Array, waiting_time: float) -> int:
     """Index of a waiting time on a grid of times, up to rounding."""
-    index = int(np.abs(grid - _checks.real("waiting_time", waiting_time)).argmin())
+    value = _checks.real("waiting_time", waiting_time)
+    index = int(np.abs(grid - value).argmin())
     spacing = np.diff(grid).min() if grid.size > 1 else max(1.0, abs(grid[0]))
-    if abs(grid[index] - waiting_time) > 1e-6 * spacing:
-        raise ValueError(f"waiting_time must be among {_preview(grid)}, got {waiting_time!r}")
+    if abs(grid[index] - value) > 1e-6 * spacing:
+        raise ValueError(f"waiting_time must be among {_preview(grid)}, got {value!r}")
     return index
 
 

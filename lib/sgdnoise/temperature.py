@@ -193,11 +193,11 @@ def tail_slopes(dataset: xr.Dataset, points: Sequence[int] = (5, 10, 15)) -> xr.
     ends = np.isfinite(y[0]).sum(axis=1)
 
     def each(x: Array, y: Array) -> Array:
-        table = np.full((len(points), ends.size), np.nan)
+        table = np.full((len(x), len(points), ends.size), np.nan)
         for i, count in enumerate(points):
             for j, end in enumerate(ends):
                 if end >= count:
-                    table[i, j] = line(x[j, end - count : end], y[j, end - count : end])[0]
+                    table[:, i, j] = line(x[:, j, end - count : end], y[:, j, end - count : end])[0]
         return table
 
     slope, error = jackknife(each, x, y)
@@ -206,28 +206,32 @@ def tail_slopes(dataset: xr.Dataset, points: Sequence[int] = (5, 10, 15)) -> xr.
     return xr.Dataset({"slope": (layout, slope), "error": (layout, error)}, coords=coords)
 
 
-def _line(x: Array, y: Array, _: int) -> tuple[float, float]:
+def _line(x: Array, y: Array, _: int) -> Array:
     """Slope of the line, and the largest residual over the height of the curve."""
     slope, intercept = line(x, y)
-    height = np.ptp(y)
-    return slope, float(np.abs(y - slope * x - intercept).max() / height) if height > 0 else 0.0
+    residual = np.abs(y - slope[:, None] * x - intercept[:, None]).max(axis=1)
+    return np.column_stack([slope, _part(residual, np.ptp(y, axis=1))])
 
 
-def _tail(x: Array, y: Array, points: int) -> tuple[float, float]:
+def _tail(x: Array, y: Array, points: int) -> Array:
     """Slope of the last points, and its relative change from half the lag on."""
-    slope = line(x[-points:], y[-points:])[0]
-    half = max(points, (x.size + points) // 2)
-    earlier = line(x[half - points : half], y[half - points : half])[0]
-    return slope, abs(slope - earlier) / max(abs(slope), abs(earlier), np.finfo(float).tiny)
+    half = max(points, (x.shape[1] + points) // 2)
+    slope = line(x[:, -points:], y[:, -points:])[0]
+    earlier = line(x[:, half - points : half], y[:, half - points : half])[0]
+    return np.column_stack([slope, _part(np.abs(slope - earlier), np.maximum(np.abs(slope), np.abs(earlier)))])
 
 
-def _chord(x: Array, y: Array, _: int) -> tuple[float, float]:
+def _chord(x: Array, y: Array, _: int) -> Array:
     """Ratio of the ends, averaged over the last quarter, and what the second half of the window added."""
-    last = slice(-max(1, x.size // 4), None)
-    middle = x.size // 2
-    width, height = x[last].mean(), y[last].mean()
-    gains = [(end - start) / end if end else 0.0 for start, end in ((x[middle], width), (y[middle], height))]
-    return height / width, max(np.abs(gains))
+    count = x.shape[1]
+    width, height = (values[:, -max(1, count // 4) :].mean(axis=1) for values in (x, y))
+    gains = [_part(end - values[:, count // 2], end) for values, end in ((x, width), (y, height))]
+    return np.column_stack([height / width, np.abs(gains).max(axis=0)])
+
+
+def _part(part: Array, whole: Array) -> Array:
+    """Ratio of two numbers, zero where there is nothing to divide."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)
 
 
 ESTIMATORS = {"line": _line, "tail": _tail, "chord": _chord}
@@ -243,7 +247,7 @@ def _known_tail(curve: xr.Dataset, points: int) -> xr.Dataset:
     x, y = curve.integrated_response.values, curve.displacement.values
 
     def each(x: Array, y: Array) -> Array:
-        return np.array([line(x[end - points : end], y[end - points : end])[0] for end in ends])
+        return np.stack([line(x[:, end - points : end], y[:, end - points : end])[0] for end in ends], axis=1)
 
     ends = np.arange(points + 1, x.shape[1] + 1)
     slope, error = jackknife(each, x, y)
