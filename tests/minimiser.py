@@ -3,12 +3,17 @@
 import numpy as np
 import sgdnoise as sn
 from scipy.optimize import minimize
-from sgdnoise.simulate import draw_data
+
+
+def draw_data(problem, samples, features, seed):
+    """Rows y x/sqrt(N), so that the pre-activations of the weights w are A @ w."""
+    z = np.random.default_rng(seed).standard_normal((samples, features))
+    return 1 / features + np.sqrt(problem.delta / features) * z
 
 
 def minimise(problem, ridge, features, seed):
     """Draw one data set and return it with the minimiser of the loss at this ridge."""
-    A = draw_data(problem, round(problem.alpha * features), features, np.random.default_rng(seed))
+    A = draw_data(problem, round(problem.alpha * features), features, seed)
 
     def loss(w):
         short = A @ w - problem.margin

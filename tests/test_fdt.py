@@ -49,6 +49,15 @@ def test_curve_is_what_the_definition_says():
     assert np.isnan(whole.displacement[:, 4, 21:]).all()
 
 
+def test_a_last_record_out_of_step_is_left_out():
+    dataset = ou.run(np.random.default_rng(0), steps=40)
+    thinned = dataset.isel(time=[*range(0, 40, 5), 36], waiting_time=slice(6))
+    curve = sn.fdt_curve(thinned, waiting_time=1.0)
+    np.testing.assert_allclose(curve.lag, 0.5 * np.arange(6), atol=1e-12)
+    reference = sn.fdt_curve(dataset, waiting_time=1.0)
+    np.testing.assert_array_equal(curve.displacement, reference.displacement[:, :30:5])
+
+
 def test_chosen_waiting_times_are_reported_and_all_used_in_a_stationary_run():
     temperature = sn.effective_temperature(ou.run(np.random.default_rng(1)), lags=(0.0, 2.5))
     np.testing.assert_allclose(temperature.waiting_times, np.arange(0, 9.51, 0.5))

@@ -6,10 +6,9 @@ import high_precision
 import numpy as np
 import pytest
 import sgdnoise as sn
-from minimiser import minimise
+from minimiser import draw_data, minimise
 from scipy import integrate, optimize, stats
 from sgdnoise._gauss import hinge_moments
-from sgdnoise.simulate import draw_data
 
 CORNERS = list(itertools.product((0.1, 1.0, 3.7, 50.0), (0.05, 1.0, 10.0), (1e-6, 1e-2, 1.0, 100.0)))
 
@@ -215,8 +214,7 @@ def test_critical_alpha_is_where_a_linear_program_stops_being_feasible(delta):
     features, found = 60, []
     top = round(1.6 * sn.critical_alpha(delta) * features)
     for seed in range(12):
-        rng = np.random.default_rng(seed)
-        A = math.sqrt(features) * draw_data(sn.Problem(alpha=1, delta=delta), top, features, rng)
+        A = math.sqrt(features) * draw_data(sn.Problem(alpha=1, delta=delta), top, features, seed)
         low, high = features // 2, top
         while high - low > 1:
             middle = (low + high) // 2

@@ -25,7 +25,7 @@ from sgdnoise import _checks
 Array = NDArray[np.float64]
 
 NEEDED = ("correlation", "integrated_response", "norm")
-DRIFT_TOLERANCE = 0.05
+DRIFT_TOLERANCE = 0.02
 # Displacements below this part of the norm are rounding errors, not motion.
 FLOOR = 1e-12
 
@@ -85,7 +85,7 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
             f"{', '.join(missing)}"
         )
     single = waiting_time is not None and np.ndim(waiting_time) == 0
-    time, known = dataset.time.values, dataset.waiting_time.values
+    time, known = _even(dataset.time.values), dataset.waiting_time.values
     wanted = known if waiting_time is None else np.atleast_1d(np.asarray(waiting_time, dtype=float))
     rows = np.array([_position(known, value) for value in wanted])
     starts = np.array([_position(time, value) for value in known[rows]])
@@ -265,6 +265,12 @@ def _longest_lag(curve: xr.Dataset) -> float:
     end = curve.waiting_time.values[0] + curve.lag.values[reach[0]]
     late = np.flatnonzero(curve.waiting_time.values >= 0.5 * end - 1e-9 * end)
     return float(curve.lag.values[reach[late[0] if late.size else -1]])
+
+
+def _even(time: Array) -> Array:
+    """Recorded times without a last one that is closer than the others, as a run of odd length leaves it."""
+    steps = np.diff(time)
+    return time[:-1] if time.size > 2 and steps[-1] < (1 - 1e-6) * steps[0] else time
 
 
 def _ordered(array: xr.DataArray) -> Array:
