@@ -122,6 +122,7 @@ def local_temperature(
     waiting_times: Sequence[float] | None = None,
     *,
     window: int = 1,
+    symmetric: bool = False,
     drift_tolerance: float = DRIFT_TOLERANCE,
 ) -> xr.Dataset:
     """Slope of the FDT curve at each lag, averaged over the stationary waiting times.
@@ -136,6 +137,9 @@ def local_temperature(
         Waiting times to use; None for all that pass the test of stationarity.
     window
         The slope is that of the least-squares line through so many points on either side of the lag.
+    symmetric
+        Use the squared displacement :math:`B` for :math:`C(t_w,t_w)-C(t,t_w)`: the same in a stationary state, and
+        far less noisy in a simulation.
     drift_tolerance
         Largest accepted drift of the norm, as a part of the squared displacement.
 
@@ -152,14 +156,14 @@ def local_temperature(
     [0.0157, 0.0148, 0.0132]
     """
     window = _checks.integer("window", window, at_least=1)
-    if lags is None:
-        curve = stationary_curve(dataset, None, waiting_times, drift_tolerance=drift_tolerance)
-        return slopes(curve, curve.lag.values, window)
-    wanted = np.array([_checks.real("lags", lag, at_least=0) for lag in lags])
-    reach = window * float(dataset.time[1] - dataset.time[0])
-    end = float(dataset.time[-1] - dataset.time[0])
-    longest = min(wanted.max() + reach, end) if wanted.max() <= end else wanted.max()
-    return slopes(stationary_curve(dataset, longest, waiting_times, drift_tolerance=drift_tolerance), wanted, window)
+    longest = None
+    if lags is not None:
+        wanted = np.array([_checks.real("lags", lag, at_least=0) for lag in lags])
+        end = float(dataset.time[-1] - dataset.time[0])
+        reach = window * float(dataset.time[1] - dataset.time[0])
+        longest = max(wanted.max(), min(wanted.max() + reach, end))
+    curve = stationary_curve(dataset, longest, waiting_times, symmetric=symmetric, drift_tolerance=drift_tolerance)
+    return slopes(curve, curve.lag.values if lags is None else wanted, window)
 
 
 def stationary_curve(
