@@ -8,27 +8,46 @@
 """
 
 from sgdnoise.algorithms import GD, SGD, PersistentSGD
+from sgdnoise.fdt import NotStationaryError, TemperatureError, fdt_curve, local_temperature
+from sgdnoise.linear_response import linear_response
 from sgdnoise.losses import Loss, logistic, square, squared_hinge
 from sgdnoise.problem import Problem
 from sgdnoise.simulate import DivergedError, simulate
+from sgdnoise.spectrum import Spectrum, hessian_spectrum
+from sgdnoise.statics import Statics, critical_alpha, solve_statics
 from sgdnoise.store import Store
 from sgdnoise.sweep import SweepError, sweep
+from sgdnoise.temperature import NoPlateauError, Temperature, effective_temperature, tail_slopes
 
 __all__ = [
     "GD",
     "SGD",
     "DivergedError",
     "Loss",
+    "NoPlateauError",
+    "NotStationaryError",
     "PersistentSGD",
     "Problem",
+    "Spectrum",
+    "Statics",
     "Store",
     "SweepError",
+    "Temperature",
+    "TemperatureError",
     "__version__",
+    "critical_alpha",
+    "effective_temperature",
+    "fdt_curve",
+    "hessian_spectrum",
+    "linear_response",
+    "local_temperature",
     "logistic",
     "simulate",
+    "solve_statics",
     "square",
     "squared_hinge",
     "sweep",
+    "tail_slopes",
 ]
 
 __version__ = "0.1.0"

@@ -1,0 +1,264 @@
+r"""The effective temperature of a stationary run: one number with an error and a window, or a refusal.
+
+Three definitions, which agree in equilibrium and nowhere else:
+
+``line``
+    Slope of the least-squares line through the FDT curve over a window of lags; the paper's choice for vanilla SGD.
+``tail``
+    Slope of the last few points of the window; the paper's choice for persistent SGD, where the slope at short lag is
+    that of a frozen batch. The window ends at the longest lag where that slope is known to 10 per cent.
+``chord``
+    :math:`T_\mathrm{int} = [C(t_w,t_w)-C(\infty)]/\chi(\infty)`, the slope of the chord of the whole curve. It is half
+    the squared distance between two stationary replicas over the static susceptibility, and exists where the others
+    do not.
+
+Each is refused, by :class:`NoPlateauError`, where its own premise fails: ``line`` where the curve is not straight,
+``tail`` where the slope still changes with the lag, ``chord`` where the curve has not reached its end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import xarray as xr
+
+from sgdnoise import _checks
+from sgdnoise.fdt import (
+    DRIFT_TOLERANCE,
+    Array,
+    TemperatureError,
+    fdt_curve,
+    jackknife,
+    line,
+    slopes,
+    stationary_curve,
+)
+
+METHODS = ("line", "tail", "chord")
+#: Largest accepted ``variation`` of each method; see :class:`Temperature`.
+TOLERANCE = {"line": 0.15, "tail": 0.3, "chord": 0.05}
+#: Relative error up to which the slope of the tail counts as known.
+KNOWN = 0.1
+#: Part of the whole response below which the last points are too close together to have a slope.
+RESOLVED = 1e-6
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """An effective temperature and what it rests on.
+
+    Parameters
+    ----------
+    value, error
+        Estimate and its jackknife error over realisations (NaN with a single one).
+    method
+        ``"line"``, ``"tail"`` or ``"chord"``.
+    lags
+        Window of lags that was used.
+    waiting_times
+        Waiting times that passed the test of stationarity and were averaged over.
+    variation, variation_error
+        How far the curve is from the premise of the method. ``line``: largest distance from the line, over the height
+        of the curve. ``tail``: relative change of the slope when the lag is halved. ``chord``: part of the height or of
+        the width that was gained in the second half of the window, the larger of the two.
+    curve, local
+        The FDT curve (dimensions realisation, lag) and its slope against lag.
+    """
+
+    value: float
+    error: float
+    method: str
+    lags: tuple[float, float]
+    waiting_times: tuple[float, ...]
+    variation: float
+    variation_error: float
+    curve: xr.Dataset = field(repr=False, compare=False)
+    local: xr.Dataset = field(repr=False, compare=False)
+
+
+class NoPlateauError(TemperatureError):
+    """The curve has no well-defined slope; ``estimate`` is what the method would have returned."""
+
+    def __init__(self, message: str, estimate: Temperature) -> None:  # noqa: D107
+        super().__init__(message, estimate.curve, estimate.local)
+        self.estimate = estimate
+
+
+def effective_temperature(
+    dataset: xr.Dataset,
+    method: str = "line",
+    lags: tuple[float, float] | None = None,
+    waiting_times: Sequence[float] | None = None,
+    *,
+    points: int = 10,
+    symmetric: bool = False,
+    tolerance: float | None = None,
+    drift_tolerance: float = DRIFT_TOLERANCE,
+) -> Temperature:
+    r"""Effective temperature of a stationary run of either engine.
+
+    Parameters
+    ----------
+    dataset
+        Result of ``solve_dmft``, ``simulate`` or :func:`~sgdnoise.linear_response`.
+    method
+        ``"line"``, ``"tail"`` or ``"chord"``, as described at the top of this module.
+    lags
+        Shortest and longest lag of the window. None: ``(0, 2.5)`` for ``line``, for the others from 0 to the longest
+        lag that leaves waiting times from the middle of the run on.
+    waiting_times
+        Waiting times to average over; None for all that pass the test of stationarity (see :mod:`sgdnoise.fdt`).
+    points
+        How many points make the tail.
+    symmetric
+        Use the squared displacement :math:`|w(t)-w(t_w)|^2/2N` for :math:`C(t_w,t_w)-C(t,t_w)`: the same in a
+        stationary state, and far less noisy in a simulation.
+    tolerance
+        Largest accepted ``variation``; None for 0.15 (``line``), 0.3 (``tail``) or 0.05 (``chord``).
+    drift_tolerance
+        Largest accepted drift of the norm, as a part of the squared displacement.
+
+    Raises
+    ------
+    NotStationaryError
+        When the norm still drifts at the latest waiting time, or at those that were asked for.
+    NoPlateauError
+        When the variation exceeds the tolerance by more than two of its standard errors. Both carry the curve
+        and its slope against lag; the second also the ``estimate``.
+
+    Examples
+    --------
+    >>> import sgdnoise as sn
+    >>> theory = sn.linear_response(sn.Problem(alpha=6), sn.SGD(batch=0.1), learning_rate=0.1, duration=10.0)
+    >>> round(sn.effective_temperature(theory, method="line", lags=(0.0, 2.5)).value, 4)
+    0.0155
+    >>> slow = sn.PersistentSGD(batch=0.3, persistence=8.0)
+    >>> sn.effective_temperature(sn.linear_response(sn.Problem(alpha=8), slow, 0.05, 5.0), method="tail")
+    Traceback (most recent call last):
+    sgdnoise.temperature.NoPlateauError: the slope of the last 10 points must settle with the lag for method='tail'...
+    """
+    _checks.choice("method", method, METHODS)
+    points = _checks.integer("points", points, at_least=2)
+    allowed = TOLERANCE[method] if tolerance is None else _checks.real("tolerance", tolerance, above=0)
+    if lags is None and method == "line":
+        lags = (0.0, 2.5)
+    low, high = (0.0, None) if lags is None else _window(lags)
+    curve = stationary_curve(dataset, high, waiting_times, symmetric=symmetric, drift_tolerance=drift_tolerance)
+    curve = curve.isel(lag=curve.lag.values >= low * (1 - 1e-9))
+    least = points + 1 if method == "tail" else 4
+    if curve.sizes["lag"] < least:
+        raise ValueError(f"lags must hold at least {least} points for method={method!r}, got {curve.sizes['lag']}")
+    if method == "tail":
+        curve = _known_tail(curve, points)
+    (value, variation), (error, variation_error) = jackknife(
+        lambda x, y: ESTIMATORS[method](x, y, points), curve.integrated_response.values, curve.displacement.values
+    )
+    estimate = Temperature(
+        value=float(value),
+        error=float(error),
+        method=method,
+        lags=(float(curve.lag[0]), float(curve.lag[-1])),
+        waiting_times=tuple(curve.attrs["waiting_times"]),
+        variation=float(variation),
+        variation_error=float(variation_error),
+        curve=curve,
+        local=slopes(curve, curve.lag.values, 1),
+    )
+    if not variation - 2 * np.nan_to_num(variation_error) <= allowed:
+        raise NoPlateauError(
+            f"{PREMISE[method].format(points=points)} for method={method!r}, got a variation of {variation:.2g} over "
+            f"lags {estimate.lags[0]:g} to {estimate.lags[1]:g} where {allowed:g} is allowed",
+            estimate,
+        )
+    return estimate
+
+
+def tail_slopes(dataset: xr.Dataset, points: Sequence[int] = (5, 10, 15)) -> xr.Dataset:
+    """Slope of the last points of the FDT curve at each waiting time: how the paper reads off p-SGD's temperature.
+
+    Parameters
+    ----------
+    dataset
+        Result of either engine.
+    points
+        Numbers of last points, up to the end of the run.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``slope`` and ``error`` with dimensions (points, waiting_time); NaN at waiting times too close to the end.
+    """
+    curve = fdt_curve(dataset)
+    x, y = curve.integrated_response.values, curve.displacement.values
+    ends = np.isfinite(y[0]).sum(axis=1)
+
+    def each(x: Array, y: Array) -> Array:
+        table = np.full((len(x), len(points), ends.size), np.nan)
+        for i, count in enumerate(points):
+            for j, end in enumerate(ends):
+                if end >= count:
+                    table[:, i, j] = line(x[:, j, end - count : end], y[:, j, end - count : end])[0]
+        return table
+
+    slope, error = jackknife(each, x, y)
+    layout = ("points", "waiting_time")
+    coords = {"points": list(points), "waiting_time": curve.waiting_time.values}
+    return xr.Dataset({"slope": (layout, slope), "error": (layout, error)}, coords=coords)
+
+
+def _line(x: Array, y: Array, _: int) -> Array:
+    """Slope of the line, and the largest residual over the height of the curve."""
+    slope, intercept = line(x, y)
+    residual = np.abs(y - slope[:, None] * x - intercept[:, None]).max(axis=1)
+    return np.column_stack([slope, _part(residual, np.ptp(y, axis=1))])
+
+
+def _tail(x: Array, y: Array, points: int) -> Array:
+    """Slope of the last points, and its relative change from half the lag on."""
+    half = max(points, (x.shape[1] + points) // 2)
+    slope = line(x[:, -points:], y[:, -points:])[0]
+    earlier = line(x[:, half - points : half], y[:, half - points : half])[0]
+    return np.column_stack([slope, _part(np.abs(slope - earlier), np.maximum(np.abs(slope), np.abs(earlier)))])
+
+
+def _chord(x: Array, y: Array, _: int) -> Array:
+    """Ratio of the ends, averaged over the last quarter, and what the second half of the window added."""
+    count = x.shape[1]
+    width, height = (values[:, -max(1, count // 4) :].mean(axis=1) for values in (x, y))
+    gains = [_part(end - values[:, count // 2], end) for values, end in ((x, width), (y, height))]
+    return np.column_stack([height / width, np.abs(gains).max(axis=0)])
+
+
+def _part(part: Array, whole: Array) -> Array:
+    """Ratio of two numbers, zero where there is nothing to divide."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)
+
+
+ESTIMATORS = {"line": _line, "tail": _tail, "chord": _chord}
+PREMISE = {
+    "line": "the FDT curve must be straight",
+    "tail": "the slope of the last {points} points must settle with the lag",
+    "chord": "the FDT curve must have reached its end",
+}
+
+
+def _known_tail(curve: xr.Dataset, points: int) -> xr.Dataset:
+    """Cut the curve at the longest lag where the slope of its last points is known to 10 per cent."""
+    x, y = curve.integrated_response.values, curve.displacement.values
+
+    def each(x: Array, y: Array) -> Array:
+        return np.stack([line(x[:, end - points : end], y[:, end - points : end])[0] for end in ends], axis=1)
+
+    ends = np.arange(points + 1, x.shape[1] + 1)
+    slope, error = jackknife(each, x, y)
+    mean = x.mean(axis=0)
+    moving = mean[ends - 1] - mean[ends - points] > RESOLVED * mean[-1]
+    known = np.flatnonzero(moving & ~(error > KNOWN * np.abs(slope)))  # without errors all that move are
+    return curve.isel(lag=slice(int(ends[known[-1]]))) if known.size else curve
+
+
+def _window(lags: tuple[float, float]) -> tuple[float, float]:
+    low, high = (_checks.real("lags", lag, at_least=0) for lag in lags)
+    if low >= high:
+        raise ValueError(f"lags must be a shorter and a longer lag, got {lags!r}")
+    return low, high
