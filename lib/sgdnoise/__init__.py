@@ -8,6 +8,7 @@
 """
 
 from sgdnoise.algorithms import GD, SGD, PersistentSGD
+from sgdnoise.dmft import ConvergenceError, solve_dmft
 from sgdnoise.losses import Loss, logistic, square, squared_hinge
 from sgdnoise.problem import Problem
 from sgdnoise.simulate import DivergedError, simulate
@@ -15,6 +16,7 @@ from sgdnoise.simulate import DivergedError, simulate
 __all__ = [
     "GD",
     "SGD",
+    "ConvergenceError",
     "DivergedError",
     "Loss",
     "PersistentSGD",
@@ -22,6 +24,7 @@ __all__ = [
     "__version__",
     "logistic",
     "simulate",
+    "solve_dmft",
     "square",
     "squared_hinge",
 ]
