@@ -66,10 +66,10 @@ def guess(population: Population, rng: np.random.Generator) -> Kernels:
     """Random kernels of the right size: white noise and no memory."""
     problem, steps = population.problem, population.steps
     size = problem.alpha * population.chain.batch
-    scale = size * problem.delta * rng.random(steps)
+    mu, scale, memory = -size * rng.random(steps), *(size * problem.delta * rng.random((2, steps)))
     M = np.zeros((population.replicas, steps, steps))
     M[:, np.arange(steps), np.arange(steps)] = scale
-    return Kernels(-size * rng.random(steps), M, scale, np.diag(size * problem.delta * rng.random(steps)))
+    return Kernels(mu, M, scale, np.diag(memory))
 
 
 def integrate(population: Population, kernels: Kernels) -> Weights:

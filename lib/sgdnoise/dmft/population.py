@@ -58,8 +58,10 @@ class Population:
         """Keep the random numbers and make room for the lists."""
         self.problem, self.chain, self.dt = problem, chain, dt
         self.h0, self.xi, self.batches, self.conditional = h0, xi, batches, conditional
+        self.steps: int = batches.shape[0]
+        self.replicas: int = batches.shape[1]
+        self.paths: int = batches.shape[2]
         steps, replicas, paths = batches.shape
-        self.steps, self.replicas, self.paths = steps, replicas, paths
         self.count = np.zeros((replicas, paths), np.uint32)
         self.kick = np.empty((replicas, paths, steps), np.uint32)
         self.force = np.empty((replicas, paths, steps))

@@ -1,8 +1,8 @@
 r"""Solve the dynamical mean-field theory: what :func:`sgdnoise.simulate` gives in the limit of many features.
 
-The theory is exact for :math:`N\to\infty` at fixed :math:`\alpha=M/N` and any learning rate. Its averages are over single
-samples with their Gaussian fields, and are estimated from a population of ``paths`` such samples. The only error is
-that of sampling, and the spread over independent populations measures it.
+The theory is exact for :math:`N\to\infty` at fixed :math:`\alpha=M/N` and any learning rate. Its averages are over
+single samples with their Gaussian fields, and are estimated from a population of ``paths`` such samples. The only
+error is that of sampling, and the spread over independent populations measures it.
 """
 
 import time as clock
