@@ -22,10 +22,12 @@ from sgdnoise._jit import jit
 
 Array = NDArray[np.float64]
 
-#: A pivot of ``M`` below this fraction of its diagonal is rounding, and so is set to zero.
-ROUNDING = 1e-13
-#: One below minus this fraction is not: ``M`` was not positive, and the zero is a repair that is counted.
-REPAIR = 1e-9
+#: A pivot of ``M`` below this fraction of its diagonal is set to zero: that direction brings no new noise. The fraction
+#: is what the covariance may lose; a smaller one would let through rounding errors, which later rows divide by the pivot.
+#: A pivot below minus this fraction is more than rounding: ``M`` was not positive, and that is counted as a repair.
+NEGLIGIBLE = 1e-9
+#: The same, relative to ``M`` of one replica, for the difference of two, which is a difference of large numbers.
+CANCELLED = 1e-14
 
 
 @jit(fastmath={"contract"})
@@ -56,7 +58,7 @@ def noise_row(t: int, M: Array, scale: float, Lambda: Array) -> int:
     M
         Row :math:`M(t,0\dots t)`.
     scale
-        Size of :math:`M(t,t)` against which a pivot counts as rounding.
+        Size of :math:`M(t,t)` of one replica.
     Lambda
         Factor, shape (steps, steps); a zero on the diagonal marks a direction that carries no new noise.
     """
@@ -73,8 +75,9 @@ def noise_row(t: int, M: Array, scale: float, Lambda: Array) -> int:
     for j in range(t):
         total += row[j] * row[j]
     pivot = M[t] - total
-    row[t] = math.sqrt(pivot) if pivot > ROUNDING * scale else 0.0
-    return 1 if pivot < -REPAIR * scale else 0
+    small = max(NEGLIGIBLE * M[t], CANCELLED * scale)
+    row[t] = math.sqrt(pivot) if pivot > small else 0.0
+    return 1 if pivot < -small else 0
 
 
 @jit(fastmath={"contract"})
