@@ -1,9 +1,9 @@
 """The theory against training at finite size: every observable, three algorithms, UNSAT and SAT.
 
-Finite size shifts a mean by a term in 1/N, so runs at N and N/2 are extrapolated to infinity, and their errors with them.
-The statistic is the sum of squared deviations over all observables and times, in standard errors. These are correlated;
-with correlation matrix K of n points, the sum has mean n and variance 2 tr(K^2), and is compared with the chi-squared law
-scaled to both. False alarms of a correct solver on a new seed: 1e-3 for each of the six comparisons, by that law.
+Finite size shifts a mean by a term in 1/N, so runs at N and N/2 are extrapolated to infinity, with their errors. The
+statistic is the sum of squared deviations over all observables and times, in standard errors. These are correlated;
+with correlation matrix K of n points, the sum has mean n and variance 2 tr(K^2), and is compared with the chi-squared
+law scaled to both. False alarms of a correct solver on a new seed: 1e-3 for each of the six comparisons, by that law.
 """
 
 import numpy as np
@@ -34,12 +34,13 @@ def setting(phase, name):
 
 def points(curves, algorithm):
     """Keep the chosen times of every observable that varies: (..., observable, time) to (..., point)."""
+    trivial = ("distance",) if algorithm.batch == 1 else ()
+    late = ("correlation", "response")
     kept = [
         curves[..., i, t]
         for i, name in enumerate(OBSERVABLES)
         for t in TIMES
-        if not (name in ("correlation", "response") and t <= WAITING)
-        and not (name == "distance" and algorithm.batch == 1)
+        if name not in trivial and (t > WAITING or name not in late)
     ]
     return np.stack(kept, axis=-1)
 
@@ -49,32 +50,22 @@ def simulated(phase, name):
     problem, algorithm, dt, size = setting(phase, name)
     chain, means, covariances = algorithm.chain(dt), [], []
     for features, runs in ((size, 48), (size // 2, 96)):
-        rngs = [np.random.default_rng([7, features, k]) for k in range(runs)]
-        runs_at = points(
-            np.stack([train(problem, chain, dt, STEPS, features, WAITING, rng) for rng in rngs]), algorithm
-        )
-        means.append(runs_at.mean(axis=0))
-        covariances.append(np.cov(runs_at.T) / runs)
+        rngs = [np.random.default_rng([CASES.index((phase, name)), features, k]) for k in range(runs)]
+        curves = np.stack([train(problem, chain, dt, STEPS, features, WAITING, rng) for rng in rngs])
+        values = points(curves, algorithm)
+        means.append(values.mean(axis=0))
+        covariances.append(np.cov(values.T) / runs)
     return 2 * means[0] - means[1], 4 * covariances[0] + covariances[1]
 
 
 def predicted(phase, name, realisations=8):
     """Mean of the theory and its covariance."""
     problem, algorithm, dt, _ = setting(phase, name)
-    theory = sn.solve_dmft(
-        problem,
-        algorithm,
-        dt,
-        dt * STEPS,
-        paths=3000,
-        replicas=2,
-        realisations=realisations,
-        waiting_times=[WAITING * dt],
-    )
+    options = {"paths": 3000, "replicas": 2, "realisations": realisations, "waiting_times": [WAITING * dt]}
+    theory = sn.solve_dmft(problem, algorithm, dt, dt * STEPS, **options)
     late = [theory[v].isel(waiting_time=0) for v in ("correlation", "integrated_response")]
     single = [theory[v] for v in ("magnetization", "norm", "loss", "error", "unsatisfied")]
-    curves = np.stack([v.values for v in (*single, *late, theory.distance)], axis=1)
-    values = points(curves, algorithm)
+    values = points(np.stack([v.values for v in (*single, *late, theory.distance)], axis=1), algorithm)
     return values.mean(axis=0), np.cov(values.T) / realisations
 
 

@@ -22,10 +22,11 @@ from sgdnoise._jit import jit
 
 Array = NDArray[np.float64]
 
-#: A pivot of ``M`` below this fraction of its diagonal is set to zero: that direction brings no new noise. The fraction
-#: is what the covariance may lose; a smaller one would let through rounding errors, which later rows divide by the pivot.
-#: A pivot below minus this fraction is more than rounding: ``M`` was not positive, and that is counted as a repair.
+#: A pivot of ``M`` below this fraction of its diagonal is set to zero: the direction brings no new noise. The fraction
+#: is what the covariance may lose; a smaller one would let in rounding errors, which later rows divide by the pivot.
 NEGLIGIBLE = 1e-9
+#: A pivot below minus this fraction is more than rounding: ``M`` was not positive, and that is counted as a repair.
+REPAIR = 1e-6
 #: The same, relative to ``M`` of one replica, for the difference of two, which is a difference of large numbers.
 CANCELLED = 1e-14
 
@@ -75,9 +76,8 @@ def noise_row(t: int, M: Array, scale: float, Lambda: Array) -> int:
     for j in range(t):
         total += row[j] * row[j]
     pivot = M[t] - total
-    small = max(NEGLIGIBLE * M[t], CANCELLED * scale)
-    row[t] = math.sqrt(pivot) if pivot > small else 0.0
-    return 1 if pivot < -small else 0
+    row[t] = math.sqrt(pivot) if pivot > max(NEGLIGIBLE * M[t], CANCELLED * scale) else 0.0
+    return 1 if pivot < -max(REPAIR * M[t], CANCELLED * scale) else 0
 
 
 @jit(fastmath={"contract"})
