@@ -8,6 +8,7 @@
 """
 
 from sgdnoise.algorithms import GD, SGD, PersistentSGD
+from sgdnoise.dmft import ConvergenceError, solve_dmft
 from sgdnoise.fdt import NotStationaryError, TemperatureError, fdt_curve, local_temperature
 from sgdnoise.linear_response import linear_response
 from sgdnoise.losses import Loss, logistic, square, squared_hinge
@@ -22,6 +23,7 @@ from sgdnoise.temperature import NoPlateauError, Temperature, effective_temperat
 __all__ = [
     "GD",
     "SGD",
+    "ConvergenceError",
     "DivergedError",
     "Loss",
     "NoPlateauError",
@@ -43,6 +45,7 @@ __all__ = [
     "local_temperature",
     "logistic",
     "simulate",
+    "solve_dmft",
     "solve_statics",
     "square",
     "squared_hinge",

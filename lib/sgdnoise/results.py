@@ -20,6 +20,9 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "error": (("realisation", "time"), "generalisation error"),
     "unsatisfied": (("realisation", "time"), "fraction of samples inside the margin"),
     "distance": (("realisation", "time"), "distance between replicas |w1-w2|/sqrt(N)"),
+    "correlation": (("realisation", "waiting_time", "time"), "correlation C(t,tw) = w(t).w(tw)/N"),
+    "integrated_response": (("realisation", "waiting_time", "time"), "integrated response chi(t,tw)"),
+    "cross_correlation": (("realisation", "waiting_time", "time"), "correlation of two replicas w1(t).w2(tw)/N"),
 }
 
 

@@ -24,6 +24,9 @@ from sgdnoise.problem import Problem
 
 Array = NDArray[np.float64]
 
+# What is averaged over replicas as training goes on; the error follows from two of these.
+RECORDED = ("magnetization", "norm", "loss", "unsatisfied", "distance")
+
 # A norm this many times larger than anything the data can ask for is growing without bound.
 DIVERGED = 1e12
 
@@ -103,7 +106,7 @@ def simulate(
     _checks.memory(8 * (samples * features + 8 * realisations * steps), f"features={features} with {samples} samples")
 
     began = clock.perf_counter()
-    columns = {name: np.empty((realisations, steps + 1)) for name in results.VARIABLES if name != "error"}
+    columns = {name: np.empty((realisations, steps + 1)) for name in RECORDED}
     for index, stream in enumerate(np.random.SeedSequence(seed).spawn(realisations)):
         data_seed, start_seed, *batch_seeds = stream.spawn(2 + replicas)
         A = draw_data(problem, samples, features, np.random.default_rng(data_seed))
@@ -163,7 +166,7 @@ def _train(
     samples, features = A.shape
     loss, margin, ridge = problem.loss, problem.margin, problem.ridge
     limit = DIVERGED * (1 + problem.init_variance + margin**2) * (1 + 1 / problem.delta)
-    record = {name: np.zeros(steps + 1) for name in results.VARIABLES if name != "error"}
+    record = {name: np.zeros(steps + 1) for name in RECORDED}
     weights = [w0.copy() for _ in rngs]
     batches = [start_batch(chain, samples, rng) for rng in rngs]
     h, gradient = np.empty(samples), np.empty(features)

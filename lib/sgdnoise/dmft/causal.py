@@ -1,0 +1,38 @@
+r"""The theory in one forward pass.
+
+In discrete time everything at step :math:`t+1` follows from what is known at :math:`t`: the fields of the paths need
+the propagator and the noise up to :math:`t`, and their averages give the next row of both. Nothing is iterated.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdnoise.dmft.population import Population
+from sgdnoise.dmft.weights import Weights
+
+Array = NDArray[np.float64]
+
+
+class Solution(NamedTuple):
+    """Solution for one population: the weights, and against time the mean loss of a sample and the unsatisfied part."""
+
+    weights: Weights
+    value: Array
+    unsatisfied: Array
+    iterations: int = 1
+    residual: float = 0.0
+
+
+def solve_causal(population: Population) -> Solution:
+    """Solve the theory for one population, step by step."""
+    steps = population.steps
+    weights = Weights(population.problem, population.dt, steps, population.replicas)
+    value, unsatisfied = np.empty(steps + 1), np.empty(steps + 1)
+    for t in range(steps + 1):
+        r = population.fields(t, weights.m[t], weights.L, weights.G)
+        value[t], unsatisfied[t] = population.observe(r)
+        if t < steps:
+            weights.step(t, population.advance(t, r, weights.G))
+    return Solution(weights, value, unsatisfied)

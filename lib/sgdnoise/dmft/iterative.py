@@ -1,0 +1,96 @@
+r"""The theory by iteration of whole trajectories, the method of the paper.
+
+Guess the kernels :math:`\mu, M, \Gamma` for all times at random; solve the weights; run all paths through all times
+with them; measure the kernels; mix them with the old ones; repeat until they stop changing. The random numbers of the
+paths are the same in every round, so the kernels do settle, and on the very solution that one causal pass finds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdnoise.dmft.causal import Solution
+from sgdnoise.dmft.population import Averages, Population
+from sgdnoise.dmft.weights import Weights
+
+Array = NDArray[np.float64]
+
+
+class Kernels(NamedTuple):
+    r"""Averages over paths for all times: :math:`\mu`, :math:`M` of each layer, its scale, :math:`\Gamma`."""
+
+    mu: Array
+    M: Array
+    scale: Array
+    Gamma: Array
+
+    def row(self, t: int) -> Averages:
+        """Return what enters the step from ``t`` to ``t+1``."""
+        return Averages(self.mu[t], self.M[:, t, : t + 1], self.scale[t], self.Gamma[t, : t + 1])
+
+    def mixed(self, other: "Kernels", share: float) -> "Kernels":
+        """Mix in a ``share`` of other kernels; a mixture of positive ``M`` is positive."""
+        return Kernels(*((1 - share) * mine + share * theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def difference(self, other: "Kernels") -> float:
+        """Return the largest change of any entry, relative to the largest entry of that kernel."""
+        return max(
+            float(np.max(np.abs(mine - theirs)) / max(np.max(np.abs(mine)), 1e-300))
+            for mine, theirs in zip(self, other, strict=True)
+        )
+
+
+def solve_iterative(
+    population: Population, tolerance: float, damping: float, max_iterations: int, rng: np.random.Generator
+) -> Solution:
+    """Iterate until no kernel changes by more than ``tolerance``, or ``max_iterations`` times.
+
+    Parameters
+    ----------
+    damping
+        Share of the old kernels that is kept in every round.
+    """
+    kernels = guess(population, rng)
+    iteration, residual = 0, np.inf
+    while residual > tolerance and iteration < max_iterations:
+        weights = integrate(population, kernels)
+        measured, value, unsatisfied = sweep(population, weights)
+        residual = measured.difference(kernels)
+        kernels = kernels.mixed(measured, 1 - damping)
+        iteration += 1
+    return Solution(weights, value, unsatisfied, iteration, residual)
+
+
+def guess(population: Population, rng: np.random.Generator) -> Kernels:
+    """Random kernels of the right size: white noise and no memory."""
+    problem, steps = population.problem, population.steps
+    size = problem.alpha * population.chain.batch
+    mu, scale, memory = -size * rng.random(steps), *(size * problem.delta * rng.random((2, steps)))
+    M = np.zeros((population.replicas, steps, steps))
+    M[:, np.arange(steps), np.arange(steps)] = scale
+    return Kernels(mu, M, scale, np.diag(memory))
+
+
+def integrate(population: Population, kernels: Kernels) -> Weights:
+    """Solve the equations of the weights for given kernels."""
+    weights = Weights(population.problem, population.dt, population.steps, population.replicas)
+    for t in range(population.steps):
+        weights.step(t, kernels.row(t))
+    return weights
+
+
+def sweep(population: Population, weights: Weights) -> tuple[Kernels, Array, Array]:
+    """Run every path through all times with given weights, and measure the kernels and the observables."""
+    steps, replicas = population.steps, population.replicas
+    kernels = Kernels(np.empty(steps), np.zeros((replicas, steps, steps)), np.empty(steps), np.zeros((steps, steps)))
+    value, unsatisfied = np.empty(steps + 1), np.empty(steps + 1)
+    population.restart()
+    for t in range(steps + 1):
+        r = population.fields(t, weights.m[t], weights.L, weights.G)
+        value[t], unsatisfied[t] = population.observe(r)
+        if t < steps:
+            averages = population.advance(t, r, weights.G)
+            kernels.mu[t], kernels.scale[t] = averages.mu, averages.scale
+            kernels.M[:, t, : t + 1], kernels.Gamma[t, : t + 1] = averages.M, averages.Gamma
+    return kernels, value, unsatisfied

@@ -1,0 +1,235 @@
+r"""The sample side of the theory: fields, forces and path-wise responses of a population of paths.
+
+A path is one training sample with its own Gaussian field. Of its past only the *active* times matter, those at which
+the sample was in the batch and pulled at the weights; they are kept as short lists, one per replica and path:
+
+==============  ===================  ===========================================================
+name            shape                meaning
+==============  ===================  ===========================================================
+``count``       (replica, path)      number of active times so far
+``kick``        (replica, path, i)   ``t+1`` for active time ``t``: when its force reaches the weights
+``force``       (replica, path, i)   :math:`s\,\ell'(r)` at that time
+``stiff``       (replica, path, i)   :math:`s\,\ell''(r)` at that time
+==============  ===================  ===========================================================
+
+Sums over paths are made within fixed chunks of paths and the chunks are added in order: the number of threads changes
+neither the order of any sum nor its bits.
+"""
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdnoise._jit import jit
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.uint32]
+
+ONE = np.uint32(1)  # keeps an index unsigned, which spares a test for negative ones at every access
+
+CHUNKS = 64  # fixed, so that no sum depends on the number of threads
+_PATHS = 64  # paths whose responses are worked out side by side, sharing rows of the propagator in cache
+_ROWS = 100_000  # numbers of the propagator that are held in cache meanwhile
+
+
+@jit(parallel=True, fastmath={"contract", "reassoc"})
+def fields(
+    t: int,
+    m: float,
+    delta: float,
+    dt: float,
+    h0: Array,
+    xi: NDArray[np.float32],
+    L: Array,
+    G: Array,
+    count: Ints,
+    kick: Ints,
+    force: Array,
+    r: Array,
+) -> None:
+    r"""Field of every path at time ``t`` (design equation of :math:`r`; Eq. (13) of the paper, integrated).
+
+    .. math:: r(t) = m(t)(1+\sqrt\Delta h_0) + \sqrt\Delta\,g(t) - \Delta\,dt\sum_{t'<t}R(t,t')\,s(t')\ell'(r(t'))
+
+    with :math:`g = L\xi`. With two replicas the two layers of ``xi`` and ``L`` are those of
+    :math:`g_\pm = (g_1\pm g_2)/\sqrt2`.
+    """
+    replicas, paths = count.shape
+    size = (paths + CHUNKS - 1) // CHUNKS
+    for chunk in numba.prange(CHUNKS):
+        for p in range(chunk * size, min((chunk + 1) * size, paths)):
+            mean = m * (1.0 + math.sqrt(delta) * h0[p])
+            first = 0.0
+            for k in range(t + 1):
+                first += L[0, t, k] * xi[0, p, k]
+            r[0, p] = mean + math.sqrt(delta) * first
+            if replicas == 2:
+                second = 0.0
+                for k in range(t + 1):
+                    second += L[1, t, k] * xi[1, p, k]
+                r[0, p] = mean + math.sqrt(0.5 * delta) * (first + second)
+                r[1, p] = mean + math.sqrt(0.5 * delta) * (first - second)
+            for a in range(replicas):
+                pull = 0.0
+                for i in range(count[a, p]):
+                    pull += G[t, kick[a, p, i]] * force[a, p, i]
+                r[a, p] -= delta * dt * pull
+
+
+def sums(
+    t: int,
+    step: float,
+    G: Array,
+    pull: Array,
+    bend: Array,
+    count: Ints,
+    kick: Ints,
+    force: Array,
+    stiff: Array,
+) -> Array:
+    r"""Sum over paths what the noise and the memory of the weights need at time ``t``.
+
+    The response :math:`D(t,t')` of a path to a push of its field is a sum over chains of active times, so it obeys
+    a recursion backwards in the earlier time, with :math:`D(t,t)=1`,
+
+    .. math:: D(t,t') = -\Delta\,dt\,s(t')\ell''(r(t'))\sum_{t'<u\le t} D(t,u)\,R(u,t') ,
+
+    where only active ``u`` count: a back-substitution, whose cost is half the square of the number of active times.
+    No response has to be stored.
+
+    Parameters
+    ----------
+    step
+        :math:`\Delta\,dt`.
+    pull, bend
+        :math:`f(t)=s\,\ell'(r)` and :math:`s\,\ell''(r)` at time ``t``, shape (replicas, paths).
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (3, t+1), against :math:`t'`: sums of :math:`f_a(t)f_a(t')`, of :math:`f_a(t)f_b(t')` with
+        :math:`a\ne b`, and of :math:`s(t)\ell''(r(t))D(t,t')`.
+    """
+    return np.asarray(_sums(t, step, G, pull, bend, count, kick, force, stiff).sum(axis=0))
+
+
+@jit(parallel=True, fastmath={"contract"})
+def _sums(
+    t: int,
+    step: float,
+    G: Array,
+    pull: Array,
+    bend: Array,
+    count: Ints,
+    kick: Ints,
+    force: Array,
+    stiff: Array,
+) -> Array:
+    """Sums of :func:`sums` over each chunk of paths, shape (chunk, 3, t+1)."""
+    replicas, paths = pull.shape
+    size = (paths + CHUNKS - 1) // CHUNKS
+    out = np.zeros((CHUNKS, 3, t + 1))
+    for chunk in numba.prange(CHUNKS):
+        first, last = chunk * size, min((chunk + 1) * size, paths)
+        for p in range(first, last):
+            for a in range(replicas):
+                f = pull[a, p]
+                out[chunk, 2, t] += bend[a, p]
+                if f == 0.0:
+                    continue
+                for b in range(replicas):
+                    layer = 0 if a == b else 1
+                    for i in range(count[b, p]):
+                        out[chunk, layer, kick[b, p, i] - ONE] += f * force[b, p, i]
+                    out[chunk, layer, t] += f * pull[b, p]
+        for a in range(replicas):
+            _respond(t, a, first, last, step, G, bend, count, kick, stiff, out[chunk, 2])
+    return out
+
+
+@jit(fastmath={"contract"})
+def _respond(
+    t: int,
+    a: int,
+    first: int,
+    last: int,
+    step: float,
+    G: Array,
+    bend: Array,
+    count: Ints,
+    kick: Ints,
+    stiff: Array,
+    out: Array,
+) -> None:
+    """Add the responses to earlier pushes of one chunk of one replica; see :func:`sums`."""
+    tall = max(1, _ROWS // (t + 1))
+    who, todo = np.empty(_PATHS, np.int64), np.empty(_PATHS, np.int64)
+    D = np.empty((_PATHS, t + 1))
+    p = first
+    while p < last:
+        members = 0
+        while p < last and members < _PATHS:
+            if bend[a, p] != 0.0:
+                who[members], todo[members] = p, count[a, p]
+                for i in range(count[a, p]):
+                    D[members, i] = G[t, kick[a, p, i]]
+                members += 1
+            p += 1
+        low = t
+        while low > 0:
+            low = max(low - tall, 0)
+            for q in range(members):
+                o, n = who[q], todo[q]
+                while n > 0 and kick[a, o, n - 1] > low:
+                    n = _substitute(n, step, G, bend[a, o], kick, stiff, a, o, D, q, out)
+                todo[q] = n
+
+
+@jit(fastmath={"contract"}, inline="always")
+def _substitute(
+    n: int,
+    step: float,
+    G: Array,
+    weight: float,
+    kick: Ints,
+    stiff: Array,
+    a: int,
+    p: int,
+    D: Array,
+    q: int,
+    out: Array,
+) -> int:
+    """Finish the last of ``n`` active times, or four at once where there are as many, and return how many are left."""
+    u = kick[a, p, n - 1] - ONE
+    d = -step * stiff[a, p, n - 1] * D[q, n - 1]
+    out[u] += weight * d
+    if n < 4:
+        for i in range(n - 1):
+            D[q, i] += d * G[u, kick[a, p, i]]
+        return n - 1
+    k1, k2, k3 = kick[a, p, n - 2], kick[a, p, n - 3], kick[a, p, n - 4]
+    u1, u2, u3 = k1 - ONE, k2 - ONE, k3 - ONE
+    d1 = -step * stiff[a, p, n - 2] * (D[q, n - 2] + d * G[u, k1])
+    d2 = -step * stiff[a, p, n - 3] * (D[q, n - 3] + d * G[u, k2] + d1 * G[u1, k2])
+    d3 = -step * stiff[a, p, n - 4] * (D[q, n - 4] + d * G[u, k3] + d1 * G[u1, k3] + d2 * G[u2, k3])
+    out[u1] += weight * d1
+    out[u2] += weight * d2
+    out[u3] += weight * d3
+    for i in range(n - 4):
+        k = kick[a, p, i]
+        D[q, i] += d * G[u, k] + d1 * G[u1, k] + d2 * G[u2, k] + d3 * G[u3, k]
+    return n - 4
+
+
+@jit()
+def remember(t: int, pull: Array, bend: Array, count: Ints, kick: Ints, force: Array, stiff: Array) -> None:
+    r"""Append time ``t`` to the lists of those paths whose :math:`s\,\ell'(r)` or :math:`s\,\ell''(r)` is not zero."""
+    replicas, paths = pull.shape
+    for a in range(replicas):
+        for p in range(paths):
+            if pull[a, p] != 0.0 or bend[a, p] != 0.0:
+                i = count[a, p]
+                kick[a, p, i], force[a, p, i], stiff[a, p, i] = t + 1, pull[a, p], bend[a, p]
+                count[a, p] = i + 1

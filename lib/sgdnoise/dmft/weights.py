@@ -1,0 +1,86 @@
+r"""The state of the weights: magnetization, propagator and correlation, grown by one row a step."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdnoise.dmft import rows
+from sgdnoise.dmft.population import Averages
+from sgdnoise.problem import Problem
+from sgdnoise.simulate import DIVERGED, DivergedError
+
+Array = NDArray[np.float64]
+
+
+class Weights:
+    r"""Solution of the equations of the weights up to some time.
+
+    Attributes
+    ----------
+    m
+        Magnetization, shape (steps+1,).
+    G
+        Propagator, shape (steps+1, steps+1); the response is :math:`R(t,t')=G(t,t'+1)`.
+    L
+        Factors of the correlation without its part :math:`mm^T`, shape (layers, steps+1, steps+1): of :math:`C` for one
+        replica, of :math:`C_\pm=C_{11}\pm C_{12}` for two.
+    repairs
+        Number of times that the covariance of the noise was not positive.
+    """
+
+    def __init__(self, problem: Problem, dt: float, steps: int, replicas: int) -> None:
+        """Start at time zero."""
+        self.problem, self.dt = problem, dt
+        # Two replicas start at the same point: their sum over sqrt(2) has twice the variance, their difference none.
+        self.start = np.sqrt(problem.init_variance * np.array([1.0] if replicas == 1 else [2.0, 0.0]))
+        self.m = np.zeros(steps + 1)
+        self.G = np.zeros((steps + 1, steps + 1))
+        self.L = np.zeros((replicas, steps + 1, steps + 1))
+        self.Lambda = np.zeros((replicas, steps, steps))
+        self.G[0, 0] = 1.0
+        self.L[:, 0, 0] = self.start
+        self.repairs = 0
+
+    def step(self, t: int, averages: Averages) -> None:
+        """Go from ``t`` to ``t+1`` with the averages over paths at ``t``."""
+        mu, M, scale, Gamma = averages
+        dt, ridge = self.dt, self.problem.ridge
+        self.m[t + 1] = self.m[t] - dt * (ridge * self.m[t] + mu)
+        rows.propagator_row(t, dt, ridge, Gamma, self.G)
+        for a, start in enumerate(self.start):
+            self.repairs += rows.noise_row(t, M[a], scale, self.Lambda[a])
+            rows.factor_row(t + 1, dt, start, self.G, self.Lambda[a], self.L[a])
+        self._check(t + 1)
+
+    def _check(self, t: int) -> None:
+        q = self.m[t] ** 2 + np.sum(self.L[:, t, : t + 1] ** 2) / len(self.L)
+        limit = DIVERGED * (1 + self.problem.init_variance + self.problem.margin**2) * (1 + 1 / self.problem.delta)
+        if not q <= limit:
+            raise DivergedError(
+                f"learning_rate must be smaller for this problem, got {self.dt:g}: the weights grew without bound "
+                f"and passed |w|^2/N = {q:.1e} at time {t * self.dt:g}"
+            )
+
+    def correlations(self, waiting: NDArray[np.intp]) -> Array:
+        r"""Correlations at chosen waiting times, shape (layers, waiting, steps+1), without :math:`mm^T`.
+
+        For two replicas the layers are :math:`C_{11}` and :math:`C_{12}`.
+        """
+        out = np.empty((len(self.L), waiting.size, self.m.size))
+        for L, C in zip(self.L, out, strict=True):
+            rows.correlate(L, waiting, C)
+        return out if len(out) == 1 else np.stack([out[0] + out[1], out[0] - out[1]]) / 2
+
+    def norm(self) -> Array:
+        """Squared norm of the weights over the number of features, shape (steps+1,)."""
+        return np.asarray(self.m**2 + np.mean(np.sum(self.L**2, axis=2), axis=0))
+
+    def distance(self) -> Array:
+        r"""Distance between two replicas, :math:`d=\sqrt{2C_-(t,t)}`: a sum of squares, with no cancellation."""
+        return np.asarray(math.sqrt(2) * np.sqrt(np.sum(self.L[1] ** 2, axis=1)))
+
+    def integrated_response(self, waiting: NDArray[np.intp]) -> Array:
+        r"""Return :math:`\chi(t,t_w)=dt\sum_{s=t_w+1}^{t}R(s,t_w)`, shape (waiting, steps+1); zero up to ``t_w``."""
+        padded = np.pad(self.G, ((0, 0), (0, 1)))  # a push at the last step is felt by nobody
+        return np.asarray(self.dt * np.cumsum(padded[:, waiting + 1], axis=0).T)

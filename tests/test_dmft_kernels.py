@@ -1,0 +1,137 @@
+"""Compiled kernels of the theory against dense arrays and the equations as written. Small: also run without JIT."""
+
+import numpy as np
+import pytest
+import sgdnoise as sn
+from naive_dmft import naive_dmft
+from sgdnoise.algorithms import Chain
+from sgdnoise.dmft import kernels, rows
+from sgdnoise.dmft.batches import draw_batches
+from sgdnoise.dmft.causal import solve_causal
+from sgdnoise.dmft.normals import draw_normals, orthogonalise
+from sgdnoise.dmft.population import Population
+
+pytestmark = pytest.mark.kernel
+
+
+def plain_population(problem, steps, paths, replicas=1, batch=0.5, dt=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    h0 = rng.standard_normal(paths)
+    xi = rng.standard_normal((replicas, paths, steps + 1)).astype(np.float32)
+    batches = rng.random((steps, replicas, paths)) < batch
+    return Population(problem, Chain(batch, batch, 1 - batch), dt, h0, xi, batches, conditional=False)
+
+
+@pytest.mark.parametrize("loss", [sn.squared_hinge, sn.square, sn.logistic], ids=lambda loss: loss.name)
+def test_causal_pass_solves_the_equations_as_written(loss):
+    problem = sn.Problem(alpha=3, delta=0.7, ridge=0.4, margin=0.8, init_variance=0.6, loss=loss)
+    population = plain_population(problem, steps=7, paths=60)
+    weights = solve_causal(population).weights
+    xi = population.xi[0].astype(float)
+    m, C, R = naive_dmft(problem, population.dt, population.h0, xi, population.batches[:, 0])
+    np.testing.assert_allclose(weights.m, m, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(weights.L[0] @ weights.L[0].T, C, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(np.tril(weights.G[:, 1:], -1), R[:, :-1], rtol=1e-9, atol=1e-12)
+
+
+def test_a_wrong_response_is_seen(monkeypatch):
+    """Negative control of the test above: responses off by 5%."""
+    problem = sn.Problem(alpha=3, delta=0.7, ridge=0.4)
+    right = solve_causal(plain_population(problem, steps=7, paths=60)).weights
+    sums = kernels.sums
+    monkeypatch.setattr(kernels, "sums", lambda *args: sums(*args) * np.array([[1.0], [1.0], [1.05]]))
+    wrong = solve_causal(plain_population(problem, steps=7, paths=60)).weights
+    assert np.max(np.abs(wrong.G - right.G)) > 1e-4
+
+
+def test_responses_are_a_row_of_an_inverse_matrix():
+    """With 0 to 11 active times per path, so that all branches of the unrolled substitution are met."""
+    rng = np.random.default_rng(1)
+    t, paths, step = 11, 24, 0.3
+    G = np.tril(rng.random((t + 1, t + 1)))
+    np.fill_diagonal(G, 1.0)
+    active = rng.random((1, paths, t)) < np.linspace(0, 1, paths)[:, None]
+    count = active.sum(axis=2).astype(np.uint32)
+    kick, stiff = np.zeros((1, paths, t), np.uint32), np.zeros((1, paths, t))
+    bend, expected = rng.random((1, paths)), np.zeros(t + 1)
+    bend[0, ::5] = 0.0
+    for p in range(paths):
+        times = np.flatnonzero(active[0, p])
+        kick[0, p, : times.size], stiff[0, p, : times.size] = times + 1, rng.random(times.size)
+        now = np.append(times, t)
+        R = np.tril(np.where(now[:, None] > now, G[now][:, np.minimum(now + 1, t)], 0.0), -1)
+        w = np.append(stiff[0, p, : times.size], 1.0)
+        expected[now] += bend[0, p] * np.linalg.inv(np.eye(now.size) + step * R * w)[-1]
+    got = kernels.sums(t, step, G, np.zeros((1, paths)), bend, count, kick, stiff, stiff)
+    np.testing.assert_allclose(got[2], expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(got[:2], 0.0)
+
+
+def test_products_of_forces_of_two_replicas():
+    problem = sn.Problem(alpha=2)
+    population = plain_population(problem, steps=6, paths=40, replicas=2)
+    rng = np.random.default_rng(2)
+    f = np.zeros((2, 40, 6))
+    for t in range(6):
+        f[:, :, t] = np.where(population.batches[t], rng.standard_normal((2, 40)), 0.0)
+        lists = population.count, population.kick, population.force, population.stiff
+        got = kernels.sums(t, 0.1, np.eye(7), f[:, :, t], np.zeros((2, 40)), *lists)
+        kernels.remember(t, f[:, :, t], np.zeros((2, 40)), *lists)
+        np.testing.assert_allclose(got[0], np.einsum("ap,apt->t", f[:, :, t], f[:, :, : t + 1]), atol=1e-12)
+        np.testing.assert_allclose(got[1], np.einsum("ap,apt->t", f[:, :, t], f[::-1, :, : t + 1]), atol=1e-12)
+
+
+def test_two_replicas_have_the_average_law_of_one():
+    """Replicas that share their batches are one replica."""
+    problem = sn.Problem(alpha=3, ridge=0.5)
+    one = plain_population(problem, steps=6, paths=50)
+    two = plain_population(problem, steps=6, paths=50, replicas=2)
+    two.h0[:], two.xi[0], two.batches[:] = one.h0, one.xi[0], one.batches
+    first, second = solve_causal(one).weights, solve_causal(two).weights
+    np.testing.assert_allclose(second.m, first.m, rtol=1e-12)
+    np.testing.assert_allclose(second.norm(), first.norm(), rtol=1e-10)
+    np.testing.assert_array_equal(second.distance(), 0.0)
+
+
+def test_factor_of_a_singular_covariance_reproduces_it():
+    rng = np.random.default_rng(3)
+    F = rng.standard_normal((4, 9)) * np.logspace(0, -9, 9)  # rank 4 of 9, over nine orders of magnitude
+    M, factor = F.T @ F, np.zeros((9, 9))
+    repairs = sum(rows.noise_row(t, M[t], M[t, t], factor) for t in range(9))
+    assert repairs == 0
+    scale = np.sqrt(np.outer(np.diag(M), np.diag(M)))
+    assert np.max(np.abs(factor @ factor.T - M) / scale) < 1e-6
+    assert np.count_nonzero(np.diag(factor)) == 4
+
+
+def test_a_covariance_that_is_not_positive_is_reported():
+    M = np.array([[1.0, 0.0], [1.1, 1.0]])
+    factor = np.zeros((2, 2))
+    assert [rows.noise_row(t, M[t], M[t, t], factor) for t in range(2)] == [0, 1]
+
+
+@pytest.mark.parametrize(("paths", "frame"), [(61, 9), (64, 5), (50, 2)])
+def test_orthogonal_frame(paths, frame):
+    X = np.random.default_rng(4).standard_normal((paths, 9))
+    X[:, 0] = 1.0
+    orthogonalise(X, frame)
+    gram = X.T @ X / paths
+    np.testing.assert_allclose(gram[:frame], np.eye(frame, 9), atol=1e-13)
+    np.testing.assert_allclose(np.diag(gram), 1.0, rtol=1e-13)
+    np.testing.assert_array_equal(X[:, 0], 1.0)
+
+
+def test_normals_have_exact_moments_together_with_h0():
+    h0, xi = draw_normals(400, 5, 2, True, np.random.default_rng(5))
+    X = np.column_stack([np.ones(400), h0, *xi[0].T, *xi[1].T])
+    np.testing.assert_allclose(X.T @ X / 400, np.eye(12), atol=1e-6)
+
+
+@pytest.mark.parametrize("batch", [0.01, 0.3, 0.99, 1.0])
+def test_batches_have_exact_numbers(batch):
+    algorithm = sn.PersistentSGD(batch=batch, persistence=3.0)
+    batches = draw_batches(algorithm.chain(0.02), (20, 2, 500), True, np.random.default_rng(6))
+    assert batches[0].sum(axis=1) == pytest.approx(500 * batch, abs=1)
+    chain = algorithm.chain(0.02)
+    left = (batches[:-1] & ~batches[1:]).sum(axis=2)
+    assert np.all(np.abs(left - chain.leave * batches[:-1].sum(axis=2)) < 1)
