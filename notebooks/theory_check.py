@@ -25,6 +25,7 @@ seed = 0
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
+
 import sgdnoise as sn
 
 sizes = {

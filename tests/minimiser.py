@@ -1,8 +1,9 @@
 """Direct minimisation of the real loss on sampled data: what the static theory and the spectrum are compared with."""
 
 import numpy as np
-import sgdnoise as sn
 from scipy.optimize import minimize
+
+import sgdnoise as sn
 
 
 def draw_data(problem, samples, features, seed):

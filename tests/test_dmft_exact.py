@@ -6,9 +6,10 @@ the measured standard error, at a rate of 1e-3 a test for a correct solver on a 
 
 import numpy as np
 import pytest
-import sgdnoise as sn
 from exact_dmft import square_loss_descent, statics
 from scipy.stats import t as student
+
+import sgdnoise as sn
 
 RATE = 1e-3
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import sgdnoise as sn
 from naive_dmft import naive_dmft
+
+import sgdnoise as sn
 from sgdnoise.algorithms import Chain
 from sgdnoise.dmft import kernels, rows
 from sgdnoise.dmft.batches import draw_batches

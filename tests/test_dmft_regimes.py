@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 import sgdnoise as sn
 from sgdnoise.dmft.solve import memory_needed
 

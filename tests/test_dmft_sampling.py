@@ -10,9 +10,10 @@ import sys
 
 import numpy as np
 import pytest
-import sgdnoise as sn
 from scipy.stats import chi2
 from scipy.stats import t as student
+
+import sgdnoise as sn
 from sgdnoise.dmft import population
 
 RATE = 1e-3

@@ -16,10 +16,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-import sgdnoise as sn
 from naive_training import OBSERVABLES, train
 from scipy.stats import chi2, combine_pvalues
 from scipy.stats import f as fisher
+
+import sgdnoise as sn
 from sgdnoise.dmft import population
 
 pytestmark = pytest.mark.statistical

@@ -3,8 +3,9 @@ import math
 import numpy as np
 import ornstein_uhlenbeck as ou
 import pytest
-import sgdnoise as sn
 from scipy import stats
+
+import sgdnoise as sn
 from sgdnoise.fdt import jackknife
 
 WHITE = 0.1 / (2 - 0.1)  # dt sigma^2 / (2 - dt a) at a = sigma = 1, dt = 0.1

@@ -2,8 +2,9 @@ import math
 
 import numpy as np
 import pytest
-import sgdnoise as sn
 from scipy import stats
+
+import sgdnoise as sn
 from sgdnoise.linear_response import Modes, mode_curves
 
 

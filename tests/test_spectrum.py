@@ -2,9 +2,10 @@ import math
 
 import numpy as np
 import pytest
-import sgdnoise as sn
 from minimiser import active, minimise
 from scipy import integrate, stats
+
+import sgdnoise as sn
 
 # With and without atom, near the hard edge, with outliers above, below and nowhere, with and without ridge.
 CASES = [

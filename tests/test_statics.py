@@ -5,9 +5,10 @@ import math
 import high_precision
 import numpy as np
 import pytest
-import sgdnoise as sn
 from minimiser import draw_data, minimise
 from scipy import integrate, optimize, stats
+
+import sgdnoise as sn
 from sgdnoise._gauss import hinge_moments
 
 CORNERS = list(itertools.product((0.1, 1.0, 3.7, 50.0), (0.05, 1.0, 10.0), (1e-6, 1e-2, 1.0, 100.0)))

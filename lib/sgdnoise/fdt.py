@@ -41,7 +41,7 @@ class TemperatureError(ArithmeticError):
         Slope of that curve against lag, with errors, as :func:`local_temperature` returns it.
     """
 
-    def __init__(self, message: str, curve: xr.Dataset, local: xr.Dataset) -> None:  # noqa: D107
+    def __init__(self, message: str, curve: xr.Dataset, local: xr.Dataset) -> None:
         super().__init__(message)
         self.curve = curve
         self.local = local

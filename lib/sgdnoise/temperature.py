@@ -79,7 +79,7 @@ class Temperature:
 class NoPlateauError(TemperatureError):
     """The curve has no well-defined slope; ``estimate`` is what the method would have returned."""
 
-    def __init__(self, message: str, estimate: Temperature) -> None:  # noqa: D107
+    def __init__(self, message: str, estimate: Temperature) -> None:
         super().__init__(message, estimate.curve, estimate.local)
         self.estimate = estimate
 
