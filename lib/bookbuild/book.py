@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bookbuild import paths, source
+from bookbuild import ledger, paths, source
 from bookbuild.check import check_book
 from bookbuild.progress import save_timings
 from bookbuild.refusal import Refusal
@@ -35,6 +35,7 @@ def build(profile: str) -> Path:
         jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
         from_scratch = not any(job.output.exists() for job in jobs)
         run_all(jobs)
+        ledger.check(*ledger.collect(job.output for job in jobs), profile)
         key = book_key(profile, [job.output for job in jobs])
         if finished(key):
             say("The book is up to date.")

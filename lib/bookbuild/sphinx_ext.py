@@ -10,12 +10,13 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from bookbuild import paths
+from bookbuild import ledger, paths, source
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
 DOWNLOADS = "downloads"
+SCORECARD = "<!-- scorecard -->"
 
 
 def profile() -> str:
@@ -39,6 +40,13 @@ def read_executed(text: str) -> NotebookNode:
     return executed
 
 
+def fill_scorecard(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
+    """Put the table of claims where a page asks for it."""
+    if SCORECARD in text[0]:
+        executed = [notebook.executed(notebook.parameters(profile())) for notebook in source.read_all()]
+        text[0] = text[0].replace(SCORECARD, ledger.scorecard(*ledger.collect(executed)))
+
+
 def cost(of_profile: str) -> str:
     """Say what the stored results behind the book cost to compute, from their own provenance."""
     from sgdnoise.store import Store
@@ -58,6 +66,7 @@ def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doct
 
 def setup(app: Any) -> dict[str, Any]:
     """Tell every page the version and the profile of this build."""
+    app.connect("source-read", fill_scorecard)
     app.connect("html-page-context", drop_thebe, priority=900)
     from sgdnoise import __version__
 

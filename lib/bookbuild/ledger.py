@@ -1,0 +1,144 @@
+"""The claims ledger: what the paper says, what we found, and whether the two agree.
+
+``book/claims.yml`` lists the claims with the verdict that we stand by. A notebook that tests a claim calls
+:func:`claim`; the build collects what the notebooks found, works out a verdict from it, and stops if that differs from
+the recorded one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+
+from bookbuild import paths
+from bookbuild.refusal import Refusal
+
+MIME = "application/vnd.sgdnoise.claim+json"
+VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced")
+DECISIVE = 3.0  # standard errors
+
+
+def claim(name: str, found: str, sigma: float) -> None:
+    """Report, from a notebook, what was found about a claim.
+
+    Parameters
+    ----------
+    name
+        Name of the claim in ``book/claims.yml``.
+    found
+        What was found, with its error, for the table.
+    sigma
+        By how many standard errors the statement holds; negative if it fails.
+    """
+    from IPython.display import display
+
+    data = {MIME: {"name": name, "found": found, "sigma": float(sigma)}}
+    display(data, raw=True)  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper as the ledger records it."""
+
+    name: str
+    where: str
+    statement: str
+    page: str
+    verdict: str
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a notebook found about a claim."""
+
+    name: str
+    found: str
+    sigma: float
+
+    def decision(self) -> str:
+        """Say whether the statement holds, fails, or is left open by the size of the errors.
+
+        >>> Finding("x", "", 4.0).decision(), Finding("x", "", -4.0).decision(), Finding("x", "", 1.0).decision()
+        ('holds', 'fails', 'open')
+        """
+        if self.sigma >= DECISIVE:
+            return "holds"
+        return "fails" if self.sigma <= -DECISIVE else "open"
+
+
+def read_ledger(path: Path) -> list[Claim]:
+    """Read and check the list of claims."""
+    claims = [Claim(**entry) for entry in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    for entry in claims:
+        if entry.verdict not in VERDICTS:
+            raise Refusal(f"verdict of claim {entry.name} must be {' or '.join(VERDICTS)}, got {entry.verdict!r}")
+        if (entry.verdict != "reproduced") != bool(entry.remark):
+            raise Refusal(f"claim {entry.name} must have a remark if, and only if, it is not simply reproduced")
+    if len({entry.name for entry in claims}) < len(claims):
+        raise Refusal("every claim must have a name of its own")
+    return claims
+
+
+def findings(notebooks: Iterable[Any]) -> dict[str, Finding]:
+    """Collect what executed notebooks found."""
+    found: dict[str, Finding] = {}
+    for notebook in notebooks:
+        for cell in notebook.cells:
+            for output in cell.get("outputs", []):
+                if MIME in output.get("data", {}):
+                    finding = Finding(**output["data"][MIME])
+                    if finding.name in found:
+                        raise Refusal(f"claim {finding.name} is reported twice")
+                    found[finding.name] = finding
+    return found
+
+
+def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
+    """Raise one sentence if a finding contradicts the ledger, is missing, or is unknown to it.
+
+    The smoke profile may leave a claim open: its errors are too large to decide everything.
+    """
+    unknown = set(found) - {entry.name for entry in claims}
+    if unknown:
+        raise Refusal(f"claim {', '.join(sorted(unknown))} must be listed in book/claims.yml")
+    for entry in claims:
+        if entry.name not in found:
+            raise Refusal(f"claim {entry.name} is listed in book/claims.yml, and no notebook reports on it")
+        decision = found[entry.name].decision()
+        expected = "fails" if entry.verdict == "not reproduced" else "holds"
+        if decision != expected and not (decision == "open" and profile == "smoke"):
+            raise Refusal(
+                f"claim {entry.name} is recorded as {entry.verdict}, and this build finds that it {decision} "
+                f"({found[entry.name].found}, {found[entry.name].sigma:+.1f} standard errors)"
+            )
+
+
+def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
+    """Write the table of the claims, in MyST."""
+    mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗"}
+    counts = [f"{sum(entry.verdict == verdict for entry in claims)} {verdict}" for verdict in VERDICTS]
+    lines = [f"Of {len(claims)} claims: {', '.join(counts)}.", ""]
+    lines += [":::{list-table}", ":header-rows: 1", ":widths: 5 40 33 22", ""]
+    lines += ["* - ", "  - What the paper says", "  - What we found", "  - Where"]
+    for entry in claims:
+        finding = found[entry.name]
+        is_open = finding.decision() == "open"
+        verdict = "?" if is_open else mark[entry.verdict]
+        remark = f" *{entry.remark}*" if entry.remark else ""
+        left = " (left open by the errors of this profile)" if is_open else ""
+        lines += [
+            f"* - {verdict}",
+            f"  - {entry.statement} ({entry.where})",
+            f"  - {finding.found}{left}.{remark}",
+            f"  - {{doc}}`/{entry.page}`",
+        ]
+    return "\n".join([*lines, ":::"])
+
+
+def collect(executed: Iterable[Path]) -> tuple[list[Claim], dict[str, Finding]]:
+    """Return the ledger and what these executed notebooks found."""
+    return read_ledger(paths.LEDGER), findings(nbformat.read(path, as_version=4) for path in executed)

@@ -1,0 +1,69 @@
+"""The claims ledger: a finding that contradicts it stops the build."""
+
+import pytest
+
+from bookbuild import ledger, paths
+from bookbuild.ledger import Claim, Finding
+from bookbuild.refusal import Refusal
+
+GOOD = Claim("good", "Fig. 1", "It rises.", "notebooks/the_model", "reproduced")
+BAD = Claim("bad", "Fig. 2", "It falls.", "notebooks/the_model", "not reproduced", "It does not.")
+FOUND = {"good": Finding("good", "1.0 ± 0.1", 10.0), "bad": Finding("bad", "0.5 ± 0.1", -5.0)}
+
+
+def test_agreement_passes():
+    ledger.check([GOOD, BAD], FOUND, "standard")
+
+
+@pytest.mark.parametrize(
+    ("name", "sigma", "profile", "sentence"),
+    [
+        ("good", -4.0, "smoke", "claim good is recorded as reproduced, and this build finds that it fails"),
+        ("bad", 4.0, "standard", "claim bad is recorded as not reproduced, and this build finds that it holds"),
+        ("good", 2.0, "standard", "claim good is recorded as reproduced, and this build finds that it open"),
+    ],
+)
+def test_disagreement_stops_the_build(name, sigma, profile, sentence):
+    with pytest.raises(Refusal, match=sentence):
+        ledger.check([GOOD, BAD], FOUND | {name: Finding(name, "x", sigma)}, profile)
+
+
+def test_smoke_may_leave_a_claim_open():
+    ledger.check([GOOD, BAD], FOUND | {"good": Finding("good", "x", 2.0)}, "smoke")
+
+
+def test_missing_and_unknown_claims_stop_the_build():
+    with pytest.raises(Refusal, match=r"claim bad is listed in book/claims\.yml, and no notebook reports on it"):
+        ledger.check([GOOD, BAD], {"good": FOUND["good"]}, "smoke")
+    with pytest.raises(Refusal, match=r"claim bad must be listed in book/claims\.yml"):
+        ledger.check([GOOD], FOUND, "smoke")
+
+
+def test_the_ledger_of_the_project_is_in_order():
+    claims = ledger.read_ledger(paths.LEDGER)
+    assert claims
+    for claim in claims:
+        assert (paths.ROOT / f"{claim.page}.py").is_file(), claim
+        assert claim.statement.endswith(".")
+
+
+def test_table_shows_every_claim():
+    table = ledger.scorecard([GOOD, BAD], FOUND)
+    assert "Of 2 claims: 1 reproduced, 0 reproduced with a remark, 1 not reproduced." in table
+    assert table.count("* - ") == 3
+    assert "* - ✗" in table
+    assert "?" in ledger.scorecard([GOOD], {"good": Finding("good", "x", 0.0)})
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("- {name: a, where: b, statement: c, page: d, verdict: yes}", "verdict of claim a must be"),
+        ("- {name: a, where: b, statement: c, page: d, verdict: not reproduced}", "must have a remark"),
+        ("- {name: a, where: b, statement: c, page: d, verdict: reproduced, remark: x}", "must have a remark"),
+    ],
+)
+def test_a_ledger_in_disorder_is_refused(tmp_path, text, sentence):
+    (tmp_path / "claims.yml").write_text(text)
+    with pytest.raises(Refusal, match=sentence):
+        ledger.read_ledger(tmp_path / "claims.yml")
