@@ -10,7 +10,7 @@
 from sgdnoise.algorithms import GD, SGD, PersistentSGD
 from sgdnoise.losses import Loss, logistic, square, squared_hinge
 from sgdnoise.problem import Problem
-from sgdnoise.simulate import DivergedError, simulate
+from sgdnoise.simulate import DivergedError, simulate, simulate_paired
 
 __all__ = [
     "GD",
@@ -22,6 +22,7 @@ __all__ = [
     "__version__",
     "logistic",
     "simulate",
+    "simulate_paired",
     "square",
     "squared_hinge",
 ]

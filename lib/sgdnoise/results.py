@@ -20,6 +20,9 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "error": (("realisation", "time"), "generalisation error"),
     "unsatisfied": (("realisation", "time"), "fraction of samples inside the margin"),
     "distance": (("realisation", "time"), "distance between replicas |w1-w2|/sqrt(N)"),
+    "correlation": (("realisation", "waiting_time", "time"), "C(t,tw) = w(t).w(tw)/N"),
+    "integrated_response": (("realisation", "waiting_time", "time"), "chi(t,tw), the response summed from tw to t"),
+    "stopping_time": (("realisation", "replica"), "time at which a replica met the stopping rule"),
 }
 
 
