@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-
 from sgdnoise.simulation import batches
 from sgdnoise.simulation.normals import aligned, draw_data, padded
 from sgdnoise.simulation.plan import make_plan

@@ -3,9 +3,8 @@
 import naive
 import numpy as np
 import pytest
-from simulated import drawn
-
 import sgdnoise as sn
+from simulated import drawn
 
 UNSAT, SAT = sn.Problem(alpha=3, delta=0.7, ridge=0.8), sn.Problem(alpha=0.5, delta=0.5, ridge=0)
 CASES = [

@@ -5,12 +5,11 @@ import math
 import naive
 import numpy as np
 import pytest
-from scipy import stats
-from simulated import bits_of
-
 import sgdnoise as sn
+from scipy import stats
 from sgdnoise.simulation.normals import aligned, fill_normal, padded
 from sgdnoise.simulation.threefry import stream_key, words
+from simulated import bits_of
 
 KEY = stream_key(np.random.SeedSequence(7))
 

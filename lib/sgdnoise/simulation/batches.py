@@ -14,9 +14,10 @@ from sgdnoise.simulation.threefry import Keys, words
 
 UNIT = 2**30
 Bits = NDArray[np.uint8]
+Limits = NDArray[np.int32]
 
 
-def thresholds(chain: Chain) -> NDArray[np.int32]:
+def thresholds(chain: Chain) -> Limits:
     """Probabilities of the chain as whole numbers: to start in the batch, to enter it, to stay in it."""
     return np.round(UNIT * np.array([chain.batch, chain.enter, 1.0 - chain.leave])).astype(np.int32)
 
@@ -30,7 +31,7 @@ def _draw(u: NDArray[np.uint32], enter: np.int32, stay: np.int32, s: Bits) -> No
 
 
 @jit(nogil=True)
-def advance(keys: Keys, limits: NDArray[np.int32], step: int, alive: NDArray[np.bool_], s: Bits) -> None:
+def advance(keys: Keys, limits: Limits, step: int, alive: NDArray[np.bool_], s: Bits) -> None:
     """Bring ``s[column]`` from step ``step - 1`` to ``step`` (or to its start, at step 0) where ``alive``."""
     half = (s.shape[1] + 1) // 2
     first, second = np.empty(half, np.uint32), np.empty(half, np.uint32)
@@ -44,13 +45,3 @@ def advance(keys: Keys, limits: NDArray[np.int32], step: int, alive: NDArray[np.
             enter = stay = start
         _draw(first, enter, stay, s[c, :half])
         _draw(second, enter, stay, s[c, half:])
-
-
-@jit(nogil=True)
-def chosen(s: Bits, rows: NDArray[np.int64]) -> int:
-    """Write the indices where ``s`` is set to ``rows`` and return how many there are."""
-    n = 0
-    for mu in range(s.size):
-        rows[n] = mu
-        n += s[mu]
-    return n

@@ -2,8 +2,9 @@ r"""Training with the weights as the state: one pass over the data a step, share
 
 A column is one run on the data set: an algorithm, a learning rate and a replica. A step needs
 :math:`g = \sum_\mu s_\mu\,\ell'(h_\mu) A_\mu` with :math:`h_\mu = A_\mu\cdot w` (Eq. 2 of the paper). The data are
-walked through in blocks that fit the second-level cache; while a block is there, every column takes its batch rows,
-forms their pre-activations and adds those that push to its gradient. The tangent vectors of the response ride along:
+walked through in blocks that fit the second-level cache; while a block is there, every pair of columns takes its batch
+rows by fours, forms their pre-activations and adds those that push to its gradient while they are in the first-level
+cache. The tangent vectors of the response ride along:
 
 .. math:: \delta w \leftarrow (1 - dt\,\lambda)\,\delta w
           - dt\sum_\mu s_\mu\,\ell''(h_\mu)\,A_\mu\,(A_\mu\cdot\delta w).
@@ -16,16 +17,17 @@ from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
 from sgdnoise.losses import Loss, squared_hinge
-from sgdnoise.problem import Problem
-from sgdnoise.simulation.batches import Bits
+from sgdnoise.simulation.batches import Bits, Limits, advance
+from sgdnoise.simulation.guard import RUNNING, Guard, judge
 from sgdnoise.simulation.normals import Floating, aligned
-from sgdnoise.simulation.rows import Rows, dots, dots2, inner, sums, sums2
+from sgdnoise.simulation.plan import Plan
+from sgdnoise.simulation.rows import Rows, dot4x2, dots2, inner, sum4, sum4x2, sums, sums2
+from sgdnoise.simulation.threefry import Keys
 
 Mask = NDArray[np.bool_]
 Array = NDArray[np.float64]
 
 BLOCK_BYTES = 160 * 1024  # of data; weights and gradients of the columns need the rest of the cache
-DENSE_BATCH = 0.55  # above this batch fraction two columns share each row, below each gathers its own
 
 
 class FeatureSpace:
@@ -33,25 +35,28 @@ class FeatureSpace:
 
     Parameters
     ----------
-    problem
-        Loss, margin and ridge.
-    A, features
-        Data, (samples, padded features), and how many features are not padding.
-    start
-        Weights at time zero, (padded features,).
-    rates, batches
-        Learning rate and batch fraction of every column.
+    plan
+        Problem and columns.
+    A, start
+        Data, (samples, padded features), and weights at time zero, (padded features,).
+    sampling
+        Keys and thresholds of the batches of every column.
+    guard
+        Is told norm, gradient and loss at every step, and decides which columns go on.
     probes
         Random signs, (waiting times, probes, padded features), with an even number of probes (the last may be zero).
     """
 
     def __init__(  # noqa: D107
-        self, problem: Problem, A: Floating, features: int, start: Array, rates: Array, batches: Array, probes: Array
+        self, plan: Plan, A: Floating, start: Array, sampling: tuple[Keys, Limits], guard: Guard, probes: Array
     ) -> None:
-        columns, width, kind = rates.size, A.shape[1], A.dtype
-        self.loss, self.margin, self.ridge = problem.loss, problem.margin, problem.ridge
-        self.A, self.features, self.rates, self.batches = A, features, rates, batches
-        self.dense = batches > DENSE_BATCH
+        columns, width, kind = len(plan.columns), A.shape[1], A.dtype
+        self.problem, self.features, self.guard = plan.problem, plan.features, guard
+        self.A, self.rates = A, guard.rates
+        self.batches = np.array([run.chain.batch for run in plan.columns])
+        # Replicas draw different batches, runs of one replica from the same numbers: neighbours have much in common.
+        order = np.lexsort((self.batches, np.arange(columns) % plan.replicas))
+        self.sampling = (*sampling, np.zeros((columns, A.shape[0]), np.uint8), order)
         self.weights = np.tile(start, (columns, 1))
         self.w = aligned((columns, width), kind)
         self.w[:] = self.weights
@@ -61,47 +66,65 @@ class FeatureSpace:
         self.probes = probes.reshape(-1, width)
         self.per_time = probes.shape[1]
         self.tangents = aligned((columns, self.probes.shape[0], width), kind)
-        self.tangent_gradient = np.zeros_like(self.tangents)
+        self.tangent_gradient = aligned(self.tangents.shape, kind)
         self.live = np.zeros(columns, dtype=np.int64)
         self.marks = np.zeros((columns, probes.shape[0], width))
-        self.batch_loss = np.zeros(columns)
-        self.square = np.zeros(columns)
+        self.vectors = (self.weights, self.w, self.gradient, self.tangents, self.tangent_gradient, self.live, self.h)
+        self.fused = plan.problem.loss is squared_hinge
 
-    def pull(self, s: Bits, alive: Mask) -> None:
-        """Form the gradients of the columns that are alive, with the loss of their batch and their squared length."""
-        margin = self.A.dtype.type(self.margin)
-        w, g, d, e, live = self.w, self.gradient, self.tangents, self.tangent_gradient, self.live
-        if self.loss is squared_hinge:
-            height = self._height(alive)
-            _hinge_pass(self.A, w, g, d, e, live, s, alive, self.dense, margin, height, self.h, self.batch_loss)
-            self.fresh = alive & self.dense
+    def look(self, k: int) -> None:
+        """Draw the batches of step ``k``, form the gradients, and let the guard judge."""
+        alive, guard = self.guard.alive(k), self.guard
+        if self.fused:
+            kappa, height = self.A.dtype.type(self.problem.margin), self._height(self._touched(alive))
+            _look(k, self.A, self.vectors, self.sampling, guard.seen, guard.verdict, guard.rule, kappa, height)
         else:
-            for c in np.flatnonzero(alive):
-                rows = np.flatnonzero(s[c])
-                self.batch_loss[c] = _general_pass(
-                    self.A, w[c], g[c], d[c], e[c], live[c], rows, self.loss, self.margin
-                )
-        _squares(self.weights, self.gradient, self.ridge, alive, self.square)
+            self._look_with_any_loss(k, alive)
+        self.fresh = alive & (self.batches == 1.0) & self.fused
 
-    def descend(self, moving: Mask) -> None:
-        """Take the step of the columns that move."""
-        arrays = (self.weights, self.w, self.gradient, self.tangents, self.tangent_gradient, self.live)
-        _descend(*arrays, self.rates, self.ridge, moving)
-        self.fresh &= ~moving
+    def go(self, k: int, n: int) -> None:
+        """Take the step from ``k`` that was looked at, then ``n - 1`` more."""
+        guard, ridge = self.guard, self.problem.ridge
+        self.fresh[:] = False
+        if self.fused:
+            kappa, height = self.A.dtype.type(self.problem.margin), self._height(self._touched(guard.alive(k)))
+            seen, verdict, rule = guard.seen, guard.verdict, guard.rule
+            _go(k, n, self.rates, self.A, self.vectors, self.sampling, seen, verdict, rule, kappa, height)
+            return
+        for j in range(k, k + n):
+            if j > k:
+                self.look(j)
+            _descend(j, self.vectors, self.rates, ridge, guard.state, guard.steps)
+
+    def _look_with_any_loss(self, k: int, alive: Mask) -> None:
+        """Do what :func:`_look` does, column by column, with the loss as elementwise functions."""
+        keys, limits, s, _ = self.sampling
+        guard, problem = self.guard, self.problem
+        advance(keys, limits, k, alive, s)
+        for c in np.flatnonzero(alive):
+            guard.loss[c] = _general_pass(
+                self.A,
+                self.w[c],
+                self.gradient[c],
+                self.tangents[c],
+                self.tangent_gradient[c],
+                self.live[c],
+                np.flatnonzero(s[c]),
+                problem.loss,
+                problem.margin,
+            )
+        _measure(self.weights, self.gradient, problem.ridge, self.features, alive, guard.norm, guard.square)
+        judge(k, guard.seen, guard.verdict, guard.rule)
 
     def preactivations(self, wanted: Mask) -> Floating:
         """Pre-activations of all samples, (columns, samples); rows that are not wanted hold anything."""
-        _project(self.A, self.w, np.flatnonzero(wanted & ~self.fresh), self._height(wanted, touched=1.0), self.h)
+        _project(self.A, self.w, np.flatnonzero(wanted & ~self.fresh), self._height(1.0), self.h)
         return self.h
 
     def magnetization(self) -> Array:
         """Return ``v.w`` per feature of every column."""
         ones = np.ones(self.weights.shape[1])
         return np.array([inner(w, ones) for w in self.weights]) / self.features
-
-    def norm(self) -> Array:
-        """Return ``|w|^2`` per feature of every column."""
-        return np.array([inner(w, w) for w in self.weights]) / self.features
 
     def square_distance(self, c: int, d: int) -> float:
         """Return ``|w_c - w_d|^2`` per feature."""
@@ -128,10 +151,12 @@ class FeatureSpace:
         total = sum(inner(self.tangents[c, j], self.probes[j]) for j in range(first, first + probes))
         return total / (probes * self.features)
 
-    def _height(self, alive: Mask, touched: float | None = None) -> int:
-        """Rows in a block, such that those that any column touches fit :data:`BLOCK_BYTES`."""
-        if touched is None:
-            touched = 1.0 if (alive & self.dense).any() else 1.0 - float(np.prod(1.0 - self.batches[alive]))
+    def _touched(self, alive: Mask) -> float:
+        """Part of the rows that are in the batch of some column."""
+        return 1.0 - float(np.prod(1.0 - self.batches[alive]))
+
+    def _height(self, touched: float) -> int:
+        """Rows in a block, such that the part of them that is touched fits :data:`BLOCK_BYTES`."""
         rows = BLOCK_BYTES / (self.A.strides[0] * max(touched, 0.02))
         return max(16, int(rows) // 4 * 4)
 
@@ -149,7 +174,7 @@ def _general_pass(
 ) -> float:
     """Do for any loss, in one column, what :func:`_hinge_pass` does for the squared hinge; return the batch loss."""
     h = np.empty(rows.size, A.dtype)
-    dots(A, rows, rows.size, w, h)
+    dots2(A, rows, rows.size, w, w, h, h)
     gradient[:] = 0
     sums(A, rows, rows.size, np.asarray(loss.slope(h, margin), dtype=A.dtype), gradient)
     if live:
@@ -182,40 +207,39 @@ def _tangent_rows(
 
 
 @jit(nogil=True)
-def _push(rows: Rows, n: int, h: Floating, kappa: Any, active: Rows, p: Floating) -> tuple[int, float]:
-    """Collect the rows inside the margin with their slope; return their number and their loss."""
-    k, loss = 0, 0.0
-    for i in range(n):
-        slope = h[i] - kappa
-        active[k] = rows[i]
-        p[k] = slope
-        if slope < 0:
-            k += 1
-            loss += 0.5 * np.float64(slope) * np.float64(slope)
-    return k, loss
-
-
-@jit(nogil=True)
-def _masked_push(h: Floating, s: Bits, kappa: Any, p: Floating, copy: Floating) -> float:
-    """Slopes of the batch rows inside the margin, zero elsewhere, and a copy of ``h``; return their loss."""
+def _slopes(h: tuple[Any, ...], first: int, s: Bits, rows: Rows, kappa: Any, many: int, p: Floating) -> float:
+    r"""Slopes :math:`s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu)` of four rows (``many`` count), and their loss."""
+    zero = p.dtype.type(0)
+    h0, h1, h2, h3 = (h[0], h[1], h[2], h[3]) if first == 0 else (h[4], h[5], h[6], h[7])
+    p[0] = min(h0 - kappa, zero) if s[rows[0]] else zero
+    p[1] = min(h1 - kappa, zero) if s[rows[1]] and many > 1 else zero
+    p[2] = min(h2 - kappa, zero) if s[rows[2]] and many > 2 else zero
+    p[3] = min(h3 - kappa, zero) if s[rows[3]] and many > 3 else zero
     loss = 0.0
-    for i in range(h.size):
-        copy[i] = h[i]
-        slope = h[i] - kappa if s[i] else p.dtype.type(0)
-        p[i] = slope if slope < 0 else p.dtype.type(0)
+    for i in range(4):
         loss += 0.5 * np.float64(p[i]) * np.float64(p[i])
     return loss
 
 
 @jit(nogil=True)
-def _compress(start: int, n: int, p: Floating, q: Floating, active: Rows) -> int:
-    """Keep the rows where ``p`` or ``q`` is not zero; return their number."""
-    k = 0
-    for i in range(n):
-        p[k], q[k], active[k] = p[i], q[i], start + i
-        if p[i] != 0 or q[i] != 0:
-            k += 1
-    return k
+def _store(h: tuple[Any, ...], first: int, rows: Rows, H: Floating) -> None:
+    """Keep four pre-activations; a row that fills up the last four is written twice."""
+    h0, h1, h2, h3 = (h[0], h[1], h[2], h[3]) if first == 0 else (h[4], h[5], h[6], h[7])
+    H[rows[0]], H[rows[1]], H[rows[2]], H[rows[3]] = h0, h1, h2, h3
+
+
+@jit(nogil=True)
+def _keep(p: Floating, rows: Rows, active: Rows, n: int) -> int:
+    """Append the rows that push to ``active``; return how many there are then."""
+    for i in range(4):
+        active[n] = rows[i]
+        n += p[i] != 0
+    return n
+
+
+@jit(nogil=True)
+def _any(p: Floating) -> bool:
+    return bool(p[0] != 0 or p[1] != 0 or p[2] != 0 or p[3] != 0)
 
 
 @jit(nogil=True)
@@ -227,72 +251,69 @@ def _hinge_pass(
     E: Floating,
     live: NDArray[np.int64],
     s: Bits,
-    alive: Mask,
-    dense: Mask,
+    order: Rows,
     kappa: Any,
     height: int,
     H: Floating,
     losses: Array,
 ) -> None:
-    r"""Gradients of the squared hinge, :math:`\sum_\mu s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu) A_\mu`, of all columns.
+    r"""Gradients :math:`\sum_\mu s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu) A_\mu` of the squared hinge.
 
-    ``G`` and ``E`` receive the gradients and the tangents' gradients, ``H`` the pre-activations of dense columns.
+    ``G`` and ``E`` receive the gradients and the tangents' gradients, ``H`` the pre-activations of the batch rows.
+    Columns are taken as ``order`` says; two neighbours share the rows that are in the batch of either.
     """
-    columns, samples = s.shape
-    rows, active = np.empty(height + 4, np.int64), np.empty(height + 4, np.int64)
-    h, p = np.empty(height + 4, A.dtype), np.empty(height + 4, A.dtype)
-    g, q = np.empty(height + 4, A.dtype), np.empty(height + 4, A.dtype)
-    ones = np.ones(height + 4, A.dtype)
-    # A column's rows of a block are taken by fours; what is left over waits for the next block.
-    left, waiting = np.zeros(columns, np.int64), np.empty((columns, 4), np.int64)
-    pairs, many = np.empty(columns, np.int64), 0
-    for c in range(columns):
-        if alive[c]:
-            losses[c] = 0.0
-            G[c] = 0
-            E[c, : live[c]] = 0
-            pairs[many] = c
-            many += dense[c]
+    samples, many = s.shape[1], order.size
+    half = (many + 1) // 2
+    # A pair's rows of a block are taken by fours; what is left over waits for the next block.
+    rows, left = np.empty((half, height + 8), np.int64), np.zeros(half, np.int64)
+    active, number = np.empty((2, height + 8), np.int64), np.zeros(2, np.int64)
+    p, q = np.empty(4, A.dtype), np.empty(4, A.dtype)
+    ones, f, g = np.ones(height + 8, A.dtype), np.empty(height + 8, A.dtype), np.empty(height + 8, A.dtype)
+    for i in range(many):
+        c = order[i]
+        losses[c] = 0.0
+        G[c] = 0
+        E[c, : live[c]] = 0
     for start in range(0, samples, height):
         stop = min(start + height, samples)
-        for c in range(columns):
-            if not alive[c] or dense[c]:
-                continue
-            n = left[c]
-            for i in range(n):
-                rows[i] = waiting[c, i]
+        for pair in range(half):
+            c, d = order[2 * pair], order[min(2 * pair + 1, many - 1)]
+            r, n = rows[pair], left[pair]
             for mu in range(start, stop):
-                rows[n] = mu
-                n += s[c, mu]
-            left[c] = n % 4 if stop < samples else 0
-            n -= left[c]
-            for i in range(left[c]):
-                waiting[c, i] = rows[n + i]
-            dots(A, rows, n, W[c], h)
-            k, loss = _push(rows, n, h, kappa, active, p)
-            losses[c] += loss
-            sums(A, active, k, p, G[c])
-            _tangent_rows(A, active, k, ones, D[c], live[c], E[c], p, q)
-        n = stop - start
-        for i in range(n):
-            rows[i] = start + i
-        for j in range(0, many, 2):
-            c, d = pairs[j], pairs[min(j + 1, many - 1)]
-            dots2(A, rows, n, W[c], W[d], h, g)
-            losses[c] += _masked_push(h[:n], s[c, start:stop], kappa, p, H[c, start:stop])
-            if d == c:
-                k = _compress(start, n, p, p, active)
-                sums(A, active, k, p, G[c])
-            else:
-                losses[d] += _masked_push(g[:n], s[d, start:stop], kappa, q, H[d, start:stop])
-                k = _compress(start, n, p, q, active)
-                sums2(A, active, k, p, q, G[c], G[d])
-        for j in range(many):
-            c = pairs[j]
+                r[n] = mu
+                n += s[c, mu] | s[d, mu]
+            whole = n - n % 4
+            if stop == samples and n > whole:
+                r[n : whole + 4] = r[n - 1]
+                whole += 4
+            number[:] = 0
+            for i in range(0, whole, 4):
+                x0, x1, x2, x3 = A[r[i]], A[r[i + 1]], A[r[i + 2]], A[r[i + 3]]
+                h = dot4x2(x0, x1, x2, x3, W[c], W[d])
+                losses[c] += _slopes(h, 0, s[c], r[i:], kappa, n - i, p)
+                _store(h, 0, r[i:], H[c])
+                if live[c] > 0:
+                    number[0] = _keep(p, r[i:], active[0], number[0])
+                if d == c:
+                    sum4(x0, x1, x2, x3, p, G[c])
+                    continue
+                losses[d] += _slopes(h, 4, s[d], r[i:], kappa, n - i, q)
+                _store(h, 4, r[i:], H[d])
+                if live[d] > 0:
+                    number[1] = _keep(q, r[i:], active[1], number[1])
+                if _any(p) and _any(q):
+                    sum4x2(x0, x1, x2, x3, p, q, G[c], G[d])
+                elif _any(p):
+                    sum4(x0, x1, x2, x3, p, G[c])
+                elif _any(q):
+                    sum4(x0, x1, x2, x3, q, G[d])
+            left[pair] = max(n - whole, 0)
+            for i in range(left[pair]):
+                r[i] = r[whole + i]
             if live[c] > 0:
-                _masked_push(H[c, start:stop], s[c, start:stop], kappa, p, h)
-                k = _compress(start, n, p, p, active)
-                _tangent_rows(A, active, k, ones, D[c], live[c], E[c], p, q)
+                _tangent_rows(A, active[0], number[0], ones, D[c], live[c], E[c], f, g)
+            if d != c and live[d] > 0:
+                _tangent_rows(A, active[1], number[1], ones, D[d], live[d], E[d], f, g)
 
 
 @jit(nogil=True)
@@ -309,31 +330,72 @@ def _project(A: Floating, W: Floating, chosen: Rows, height: int, H: Floating) -
 
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)
-def _squares(weights: Array, G: Floating, ridge: float, alive: Mask, out: Array) -> None:
-    r"""Squared length of the full gradient, :math:`|g + \lambda w|^2`."""
+def _measure(weights: Array, G: Floating, ridge: float, features: int, alive: Mask, norm: Array, square: Array) -> None:
+    r""":math:`|w|^2/N` of all columns, and :math:`|g + \lambda w|^2` of those that have a gradient."""
     for c in range(weights.shape[0]):
+        q, total = 0.0, 0.0
+        for j in range(weights.shape[1]):
+            q += weights[c, j] * weights[c, j]
+        norm[c] = q / features
         if alive[c]:
-            total = 0.0
             for j in range(weights.shape[1]):
                 total += (G[c, j] + ridge * weights[c, j]) ** 2
-            out[c] = total
+            square[c] = total
+
+
+@jit(nogil=True)
+def _look(
+    k: int, A: Floating, vectors: Any, sampling: Any, seen: Any, verdict: Any, rule: Any, kappa: Any, height: int
+) -> int:
+    """Batches, gradients and verdicts of step ``k``; return how many columns go on."""
+    weights, W, G, D, E, live, H = vectors
+    keys, limits, s, order = sampling
+    norm, square, losses = seen
+    steps, _, _, _, ridge, features = rule
+    alive, chosen, n = np.zeros(order.size, np.bool_), np.empty(order.size, np.int64), 0
+    for i in range(order.size):
+        c = order[i]
+        if verdict[0][c] == RUNNING and k < steps[c]:
+            alive[c] = True
+            chosen[n] = c
+            n += 1
+    advance(keys, limits, k, alive, s)
+    if n > 0:
+        _hinge_pass(A, W, G, D, E, live, s, chosen[:n], kappa, height, H, losses)
+    _measure(weights, G, ridge, features, alive, norm, square)
+    return judge(k, seen, verdict, rule)
+
+
+@jit(nogil=True)
+def _go(
+    k: int,
+    n: int,
+    rates: Array,
+    A: Floating,
+    vectors: Any,
+    sampling: Any,
+    seen: Any,
+    verdict: Any,
+    rule: Any,
+    kappa: Any,
+    height: int,
+) -> None:
+    """Descend from step ``k``, where gradients are at hand; then look and descend ``n - 1`` times."""
+    _descend(k, vectors, rates, rule[4], verdict[0], rule[0])
+    for j in range(k + 1, k + n):
+        if _look(j, A, vectors, sampling, seen, verdict, rule, kappa, height) == 0:
+            break
+        _descend(j, vectors, rates, rule[4], verdict[0], rule[0])
 
 
 @jit(fastmath={"contract"}, nogil=True)
 def _descend(
-    weights: Array,
-    W: Floating,
-    G: Floating,
-    D: Floating,
-    E: Floating,
-    live: NDArray[np.int64],
-    rates: Array,
-    ridge: float,
-    moving: Mask,
+    k: int, vectors: Any, rates: Array, ridge: float, state: NDArray[np.int64], steps: NDArray[np.int64]
 ) -> None:
-    r"""``w -= dt (g + ridge w)`` in double precision, and the same for the tangent vectors."""
+    """``w -= dt (g + ridge w)`` in double precision, and the same for the tangent vectors, where columns are running."""
+    weights, W, G, D, E, live, _ = vectors
     for c in range(weights.shape[0]):
-        if moving[c]:
+        if state[c] == RUNNING and k < steps[c]:
             dt = rates[c]
             shrink = 1.0 - dt * ridge
             for j in range(weights.shape[1]):

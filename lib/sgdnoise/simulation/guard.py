@@ -6,9 +6,12 @@ Hessian, it decreases the loss at every step; therefore a full-batch run whose l
 its steps is over that limit, and counts as diverged too. This rule is never applied where batches change.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sgdnoise._jit import jit
 from sgdnoise.problem import Problem
 from sgdnoise.simulation.plan import Plan
 
@@ -17,6 +20,7 @@ Mask = NDArray[np.bool_]
 
 # A rise of the loss counts when it exceeds the rounding of float32 by far: this part of the loss, and this per feature.
 RISE, RISE_FLOOR = 1e-5, 1e-10
+RUNNING, STOPPED, GROWN, RISING = 0, 1, 2, 3
 
 
 def norm_limit(problem: Problem) -> float:
@@ -25,34 +29,82 @@ def norm_limit(problem: Problem) -> float:
 
 
 class Guard:
-    """Tells which columns have diverged; ``lost`` marks them and ``sentences`` says why."""
+    """State of every column, running, stopped or diverged (``state``), and the step at which that was found (``when``).
 
-    def __init__(self, plan: Plan, fractions: Array, steps: NDArray[np.int64]) -> None:  # noqa: D107
-        self.limit, self.ridge = norm_limit(plan.problem), plan.problem.ridge
-        self.rates = np.array([run.rate for run in plan.columns])
-        self.full, self.steps = fractions == 1.0, steps
-        self.previous = np.full(fractions.size, np.inf)
-        self.sentences = [""] * fractions.size
-        self.lost = np.zeros(fractions.size, dtype=bool)
+    ``seen`` is what :func:`judge` looks at, filled anew at every step: ``|w|^2/N``, the squared length of the gradient,
+    and the loss of the batch (without ridge).
+    """
 
-    def diverged(self, k: int, running: Mask, norm: Array, batch_loss: Array) -> Mask:
-        """Return the running columns found to diverge at step ``k``; those before their end have a batch loss."""
-        grown = running & ~(norm <= self.limit)
-        watched = running & ~grown & self.full & (k < self.steps)
-        loss = np.full(norm.size, np.inf)
-        loss[watched] = batch_loss[watched] + 0.5 * self.ridge * norm[watched]
-        rising = watched & (2 * k > self.steps) & (loss > (1 + RISE) * self.previous + RISE_FLOOR)
-        self.previous = loss
-        for c in np.flatnonzero(grown | rising):
-            what = (
-                f"the weights grew without bound and passed |w|^2/N = {norm[c]:.1e} at"
-                if grown[c]
-                else "gradient descent does not settle, its loss still rises at"
-            )
-            self.sentences[c] = (
-                f"learning_rate must be smaller for this problem, got {self.rates[c]:g}: {what} time "
-                f"{k * self.rates[c]:g}"
-            )
-        found: Mask = grown | rising
-        self.lost |= found
-        return found
+    def __init__(self, plan: Plan) -> None:  # noqa: D107
+        columns = plan.columns
+        fractions = np.array([run.chain.batch for run in columns])
+        self.steps = np.array([run.steps for run in columns])
+        self.rates = np.array([run.rate for run in columns])
+        self.state = np.zeros(len(columns), dtype=np.int64)
+        self.when = np.zeros(len(columns), dtype=np.int64)
+        self.norm, self.square, self.loss, self.previous = np.zeros((4, len(columns)))
+        stop = -1.0 if plan.stop is None else plan.stop
+        self.seen = (self.norm, self.square, self.loss)
+        self.verdict = (self.state, self.when, self.previous)
+        self.rule = (
+            self.steps,
+            fractions == 1.0,
+            stop * fractions * plan.features,
+            norm_limit(plan.problem),
+            plan.problem.ridge,
+            plan.features,
+        )
+
+    def alive(self, k: int) -> Mask:
+        """Columns that take the step from ``k`` to ``k + 1``, or are about to be judged."""
+        alive: Mask = (self.state == RUNNING) & (k < self.steps)
+        return alive
+
+    @property
+    def lost(self) -> Mask:
+        """Columns that have diverged."""
+        return self.state >= GROWN
+
+    def stopping_times(self) -> Array:
+        """Time at which each column met the stopping rule, NaN if it did not."""
+        return np.where(self.state == STOPPED, self.when * self.rates, np.nan)
+
+    def sentence(self, c: int) -> str:
+        """Why column ``c`` counts as diverged; nothing if it does not."""
+        if self.state[c] < GROWN:
+            return ""
+        what = (
+            f"the weights grew without bound and passed |w|^2/N = {self.norm[c]:.1e}"
+            if self.state[c] == GROWN
+            else "gradient descent does not settle, its loss still rises"
+        )
+        return (
+            f"learning_rate must be smaller for this problem, got {self.rates[c]:g}: {what} at time "
+            f"{self.when[c] * self.rates[c]:g}"
+        )
+
+
+@jit(nogil=True)
+def judge(k: int, seen: Any, verdict: Any, rule: Any) -> int:
+    """Decide which running columns have diverged or stopped at step ``k``; return how many go on."""
+    norm, square, losses = seen
+    state, when, previous = verdict
+    steps, full, threshold, limit, ridge, features = rule
+    going = 0
+    for c in range(state.size):
+        if state[c] != RUNNING or k > steps[c]:
+            continue
+        loss = losses[c] / features + 0.5 * ridge * norm[c]
+        if not norm[c] <= limit:
+            state[c] = GROWN
+        elif k == steps[c]:
+            continue
+        elif full[c] and 2 * k > steps[c] and loss > (1 + RISE) * previous[c] + RISE_FLOOR:
+            state[c] = RISING
+        elif square[c] <= threshold[c]:
+            state[c] = STOPPED
+        else:
+            going += 1
+        when[c] = k
+        previous[c] = loss
+    return going

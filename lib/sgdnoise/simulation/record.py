@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise.simulation.feature_space import FeatureSpace
+from sgdnoise.simulation.guard import RUNNING, Guard
 from sgdnoise.simulation.plan import Plan, record_steps
 from sgdnoise.simulation.sample_space import SampleSpace
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+MOST_STEPS = 100  # in one compiled call, which nothing can interrupt
 
 
 class Trace(NamedTuple):
@@ -30,7 +33,6 @@ class Log:
         self.tables = [self._table(len(run.waits), grid.size) for run, grid in zip(plan.runs, self.grids, strict=True)]
         self.place = [0] * len(plan.runs)
         self.chi = np.zeros((len(self.columns), len(plan.runs[0].waits)))
-        self.stopped = np.full(len(self.columns), np.nan)
         self.final: dict[int, tuple[float, float]] = {}
 
     def wait(self, k: int, frozen: Mask) -> None:
@@ -46,39 +48,46 @@ class Log:
                 if k > wait:
                     self.chi[c, i] += run.rate * self.space.response(c, i, self.plan.probes)
 
-    def stop(self, k: int, stopped: Mask) -> None:
-        """Remember the time at which these columns stopped."""
-        for c in np.flatnonzero(stopped):
-            self.stopped[c] = k * self.columns[c].rate
+    def until_next(self, k: int) -> int:
+        """Steps from ``k`` to the next one at which something is recorded, marked or integrated."""
+        if any(wait <= k < run.steps for run in self.plan.runs for wait in run.waits):
+            return 1
+        events = [wait for run in self.plan.runs for wait in run.waits if wait > k]
+        events += [int(grid[place]) for grid, place in zip(self.grids, self.place, strict=True) if place < grid.size]
+        return min(MOST_STEPS, *(event - k for event in events if event > k))
 
-    def record(self, k: int, norm: Array, frozen: Mask, lost: Mask, everything: bool) -> None:
+    def record(self, k: int, guard: Guard, everything: bool) -> None:
         """Write down the runs whose turn it is at step ``k``, or all that are not complete; diverged ones never."""
         due = [
             i
             for i, grid in enumerate(self.grids)
-            if self.place[i] < grid.size and (everything or grid[self.place[i]] == k) and not lost[self._part(i)].any()
+            if self.place[i] < grid.size
+            and (everything or grid[self.place[i]] == k)
+            and not guard.lost[self._part(i)].any()
         ]
         if not due:
             return
         full = [i for i in due if everything or k % self.plan.loss_every == 0 or k == self.plan.runs[i].steps]
-        losses = self._losses(full, frozen, norm)
+        losses = self._losses(full, guard.state != RUNNING, guard.norm)
         magnetization = self.space.magnetization()
         for i in due:
-            self._write(i, k, magnetization, norm, losses)
+            self._write(i, k, magnetization, guard.norm, losses)
             self.place[i] += 1
 
-    def traces(self, sentences: list[str]) -> list[Trace]:
+    def traces(self, guard: Guard) -> list[Trace]:
         """Average over replicas. After all its replicas have stopped a run keeps its values; if it diverged, none."""
         traces = []
+        stopped = guard.stopping_times()
         for i, table in enumerate(self.tables):
-            diverged = next((sentence for sentence in sentences[self._part(i)] if sentence), "")
+            part = self._part(i)
+            diverged = next(filter(None, map(guard.sentence, range(part.start, part.stop))), "")
             last = self.place[i] - 1
             for values in table.values():
                 values[..., last + 1 :] = np.nan if diverged else values[..., last : last + 1]
                 if diverged:
                     values[:] = np.nan
             averages = {name: values.mean(axis=0) for name, values in table.items()}
-            traces.append(Trace(averages, self.stopped[self._part(i)], diverged))
+            traces.append(Trace(averages, stopped[part], diverged))
         return traces
 
     def _part(self, i: int) -> slice:

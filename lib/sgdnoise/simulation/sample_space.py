@@ -14,14 +14,19 @@ and every observable is a sum over samples, since :math:`K u = h - p\,h_0`:
 A tangent vector is :math:`\delta w = p\,\xi + A^{\mathsf T}\delta u` with the same recursions.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise.problem import Problem
-from sgdnoise.simulation.batches import Bits
+from sgdnoise.losses import squared_hinge
+from sgdnoise.simulation.batches import Bits, Limits, advance
+from sgdnoise.simulation.guard import RUNNING, Guard, judge
 from sgdnoise.simulation.normals import Floating, aligned, padded
+from sgdnoise.simulation.plan import Plan
 from sgdnoise.simulation.rows import dots2, inner, sums
+from sgdnoise.simulation.threefry import Keys
 
 Mask = NDArray[np.bool_]
 Array = NDArray[np.float64]
@@ -33,11 +38,12 @@ class SampleSpace:
     """Pre-activations of all columns on one data set; parameters and methods as in the feature space."""
 
     def __init__(  # noqa: D107
-        self, problem: Problem, A: Floating, features: int, start: Array, rates: Array, batches: Array, probes: Array
+        self, plan: Plan, A: Floating, start: Array, sampling: tuple[Keys, Limits], guard: Guard, probes: Array
     ) -> None:
-        columns, samples, kind = rates.size, A.shape[0], A.dtype
-        self.loss, self.margin, self.ridge = problem.loss, problem.margin, problem.ridge
-        self.features, self.samples, self.rates, self.batches = features, samples, rates, batches
+        columns, samples, kind = len(plan.columns), A.shape[0], A.dtype
+        self.problem, self.features, self.samples, self.guard = plan.problem, plan.features, samples, guard
+        self.rates = guard.rates
+        self.sampling = (*sampling, np.zeros((columns, samples), np.uint8))
         self.gram = gram_matrix(A)
         width = self.gram.shape[1]
 
@@ -64,44 +70,54 @@ class SampleSpace:
         self.live = np.zeros(columns, dtype=np.int64)
         self.mark_p = np.ones((columns, times))
         self.mark_h, self.mark_u = column_arrays(columns, times), column_arrays(columns, times)
-        self.batch_loss = np.zeros(columns)
-        self.square = np.zeros(columns)
+        self.vectors = (self.p, self.h, self.u, self.g, self.gram_g, self.h0, self.start_square)
+        self.height = max(16, BLOCK_BYTES // self.gram.strides[0] // 4 * 4)
+        self.fused = plan.problem.loss is squared_hinge
 
-    def pull(self, s: Bits, alive: Mask) -> None:
-        """Form ``K g`` of the columns that are alive, with the loss of their batch and the squared gradient."""
-        M = self.samples
-        h = self.h[:, :M]
-        self.g[alive, :M] = self.loss.slope(h[alive], self.margin) * s[alive]
-        _gram_pass(self.gram, self.g, alive, self._height(), self.gram_g)
-        full = alive & (self.batches == 1.0)
-        if full.any():
-            self.batch_loss[full] = np.sum(self.loss.value(h[full], self.margin), axis=1, dtype=np.float64)
-        _squares(self.g, self.gram_g, alive, self.square)
-        if self.ridge > 0:
-            self._add_ridge_square(alive)
+    def look(self, k: int) -> None:
+        """Draw the batches of step ``k``, form ``K g``, and let the guard judge."""
+        guard, problem = self.guard, self.problem
+        alive, h = guard.alive(k), self.h[:, : self.samples]
+        keys, limits, s = self.sampling
+        if self.fused:
+            kappa = self.gram.dtype.type(problem.margin)
+            seen, verdict, rule = guard.seen, guard.verdict, guard.rule
+            _look(k, self.gram, self.vectors, self.sampling, seen, verdict, rule, kappa, self.height)
+        else:
+            advance(keys, limits, k, alive, s)
+            self.g[alive, : self.samples] = problem.loss.slope(h[alive], problem.margin) * s[alive]
+            guard.loss[alive] = np.sum(problem.loss.value(h[alive], problem.margin), axis=1, dtype=np.float64)
+            _gram_pass(self.gram, self.g, alive, self.height, self.gram_g)
+            _measure(self.vectors, problem.ridge, self.features, alive, guard.norm, guard.square)
+            judge(k, guard.seen, guard.verdict, guard.rule)
         for c in np.flatnonzero(alive & (self.live > 0)):
             n = self.live[c]
-            self.tangent_g[c, :n, :M] = self.tangent_h[c, :n, :M] * (self.loss.curvature(h[c], self.margin) * s[c])
-            _gram_pass(self.gram, self.tangent_g[c, :n], np.ones(n, bool), self._height(), self.tangent_gram_g[c, :n])
+            curvature = problem.loss.curvature(h[c], problem.margin) * s[c]
+            self.tangent_g[c, :n, : self.samples] = self.tangent_h[c, :n, : self.samples] * curvature
+            _gram_pass(self.gram, self.tangent_g[c, :n], np.ones(n, bool), self.height, self.tangent_gram_g[c, :n])
 
-    def _add_ridge_square(self, alive: Mask) -> None:
-        """Add the ridge to the squared gradient: ``|A^T g + ridge w|^2``."""
-        norm = self.features * self.norm()
-        for c in np.flatnonzero(alive):
-            cross = inner(self.g[c], self.h[c])
-            self.square[c] += self.ridge * (2 * cross + self.ridge * norm[c])
+    def go(self, k: int, n: int) -> None:
+        """Take the step from ``k`` that was looked at, then ``n - 1`` more."""
+        guard, ridge = self.guard, self.problem.ridge
+        if self.fused and not self.live.any():
+            kappa = self.gram.dtype.type(self.problem.margin)
+            seen, verdict, rule = guard.seen, guard.verdict, guard.rule
+            _go(k, n, self.rates, self.gram, self.vectors, self.sampling, seen, verdict, rule, kappa, self.height)
+            return
+        for j in range(k, k + n):
+            if j > k:
+                self.look(j)
+            _descend(j, self.vectors, self.rates, ridge, guard.state, guard.steps)
+            for c in np.flatnonzero(guard.alive(j) & (self.live > 0)).tolist():
+                self._descend_tangents(c)
 
-    def descend(self, moving: Mask) -> None:
-        """Take the step of the columns that move."""
-        shrink = 1.0 - self.rates * self.ridge
-        _descend(self.h, self.u, self.g, self.gram_g, self.rates, shrink, moving)
-        self.p[moving] *= shrink[moving]
-        for c in np.flatnonzero(moving & (self.live > 0)):
-            n = self.live[c]
-            h, u = self.tangent_h[c, :n], self.tangent_u[c, :n]
-            g, gram_g = self.tangent_g[c, :n], self.tangent_gram_g[c, :n]
-            _descend(h, u, g, gram_g, np.full(n, self.rates[c]), np.full(n, shrink[c]), np.ones(n, bool))
-            self.tangent_p[c, :n] *= shrink[c]
+    def _descend_tangents(self, c: int) -> None:
+        live = slice(0, self.live[c])
+        dt = self.rates[c]
+        shrink = 1.0 - dt * self.problem.ridge
+        self.tangent_h[c, live] = shrink * self.tangent_h[c, live] - dt * self.tangent_gram_g[c, live]
+        self.tangent_u[c, live] = shrink * self.tangent_u[c, live] - dt * self.tangent_g[c, live]
+        self.tangent_p[c, live] *= shrink
 
     def preactivations(self, wanted: Mask) -> Floating:  # noqa: ARG002
         """Pre-activations of all samples, (columns, samples)."""
@@ -112,12 +128,6 @@ class SampleSpace:
         return np.array([p * self.start_sum + inner(u, self.signal) for p, u in zip(self.p, self.u, strict=True)]) / (
             self.features
         )
-
-    def norm(self) -> Array:
-        """Return ``|w|^2`` per feature of every column."""
-        out = np.empty(self.p.size)
-        _norms(self.p, self.u, self.h, self.h0, self.start_square, out)
-        return out / self.features
 
     def square_distance(self, c: int, d: int) -> float:
         """Return ``|w_c - w_d|^2`` per feature."""
@@ -145,9 +155,6 @@ class SampleSpace:
             self.tangent_p[c, j] * self.features + inner(self.tangent_u[c, j], self.probe_images[j]) for j in chosen
         )
         return float(total) / (probes * self.features)
-
-    def _height(self) -> int:
-        return max(16, BLOCK_BYTES // self.gram.strides[0] // 4 * 4)
 
 
 def gram_matrix(A: Floating) -> Floating:
@@ -206,25 +213,87 @@ def _gram_pass(K: Floating, G: Floating, alive: Mask, height: int, out: Floating
 
 
 @jit(nogil=True)
-def _squares(G: Floating, KG: Floating, alive: Mask, out: Array) -> None:
-    r"""Squared length of the data part of the gradient, :math:`|A^{\mathsf T} g|^2 = g\cdot K g`."""
-    for c in range(G.shape[0]):
+def _measure(vectors: Any, ridge: float, features: int, alive: Mask, norm: Array, square: Array) -> None:
+    r""":math:`|w|^2/N` of all columns and :math:`|A^{\mathsf T} g + \lambda w|^2` of those that have a gradient.
+
+    With :math:`|A^{\mathsf T} g|^2 = g\cdot K g` and :math:`w\cdot A^{\mathsf T}g = h\cdot g`.
+    """
+    p, H, U, G, KG, h0, start_square = vectors
+    for c in range(p.size):
+        total = p[c] * p[c] * start_square + p[c] * inner(U[c], h0) + inner(U[c], H[c])
+        norm[c] = total / features
         if alive[c]:
-            out[c] = inner(G[c], KG[c])
+            square[c] = inner(G[c], KG[c])
+            if ridge > 0:
+                square[c] += ridge * (2 * inner(G[c], H[c]) + ridge * total)
 
 
 @jit(nogil=True)
-def _norms(p: Array, U: Floating, H: Floating, h0: Floating, square: float, out: Array) -> None:
-    r"""``|w|^2`` from :math:`p^2|w_0|^2 + p\,u\cdot h_0 + u\cdot h`."""
-    for c in range(p.size):
-        out[c] = p[c] * p[c] * square + p[c] * inner(U[c], h0) + inner(U[c], H[c])
+def _hinge_slopes(H: Floating, s: Bits, kappa: Any, alive: Mask, G: Floating, losses: Array) -> None:
+    r"""``G`` = :math:`s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu)`, and the loss of the batch."""
+    zero = H.dtype.type(0)
+    for c in range(s.shape[0]):
+        if alive[c]:
+            loss = 0.0
+            for mu in range(s.shape[1]):
+                slope = H[c, mu] - kappa
+                slope = slope if slope < 0 and s[c, mu] else zero
+                G[c, mu] = slope
+                loss += 0.5 * np.float64(slope) * np.float64(slope)
+            losses[c] = loss
+
+
+@jit(nogil=True)
+def _look(
+    k: int, K: Floating, vectors: Any, sampling: Any, seen: Any, verdict: Any, rule: Any, kappa: Any, height: int
+) -> int:
+    """Batches, ``K g`` and verdicts of step ``k``; return how many columns go on."""
+    keys, limits, s = sampling
+    norm, square, losses = seen
+    steps, _, _, _, ridge, features = rule
+    alive = np.zeros(steps.size, np.bool_)
+    for c in range(steps.size):
+        alive[c] = verdict[0][c] == RUNNING and k < steps[c]
+    advance(keys, limits, k, alive, s)
+    _hinge_slopes(vectors[1], s, kappa, alive, vectors[3], losses)
+    _gram_pass(K, vectors[3], alive, height, vectors[4])
+    _measure(vectors, ridge, features, alive, norm, square)
+    return judge(k, seen, verdict, rule)
+
+
+@jit(nogil=True)
+def _go(
+    k: int,
+    n: int,
+    rates: Array,
+    K: Floating,
+    vectors: Any,
+    sampling: Any,
+    seen: Any,
+    verdict: Any,
+    rule: Any,
+    kappa: Any,
+    height: int,
+) -> None:
+    """Descend from step ``k``, where ``K g`` is at hand; then look and descend ``n - 1`` times."""
+    _descend(k, vectors, rates, rule[4], verdict[0], rule[0])
+    for j in range(k + 1, k + n):
+        if _look(j, K, vectors, sampling, seen, verdict, rule, kappa, height) == 0:
+            break
+        _descend(j, vectors, rates, rule[4], verdict[0], rule[0])
 
 
 @jit(fastmath={"contract"}, nogil=True)
-def _descend(H: Floating, U: Floating, G: Floating, KG: Floating, rates: Array, shrink: Array, moving: Mask) -> None:
-    """``h = shrink h - dt K g`` and ``u = shrink u - dt g``."""
-    for c in range(H.shape[0]):
-        if moving[c]:
+def _descend(
+    k: int, vectors: Any, rates: Array, ridge: float, state: NDArray[np.int64], steps: NDArray[np.int64]
+) -> None:
+    """``h = shrink h - dt K g``, ``u = shrink u - dt g`` and ``p = shrink p`` where columns are running."""
+    p, H, U, G, KG, _, _ = vectors
+    for c in range(p.size):
+        if state[c] == RUNNING and k < steps[c]:
+            dt = rates[c]
+            shrink = 1.0 - dt * ridge
             for mu in range(H.shape[1]):
-                H[c, mu] = shrink[c] * H[c, mu] - rates[c] * KG[c, mu]
-                U[c, mu] = shrink[c] * U[c, mu] - rates[c] * G[c, mu]
+                H[c, mu] = shrink * H[c, mu] - dt * KG[c, mu]
+                U[c, mu] = shrink * U[c, mu] - dt * G[c, mu]
+            p[c] *= shrink

@@ -1,8 +1,8 @@
 r"""The loop over steps: what is recorded, when a run stops, when it counts as diverged.
 
 At step ``k`` the weights are :math:`w(k\,dt)` and the batch is :math:`s(k)`. In this order: waiting times are marked
-and kicks applied, the batch is drawn, gradients are formed, the stopping rule is looked at, observables are recorded,
-and the step is taken.
+and kicks applied, the batch is drawn, gradients are formed, the guard decides which columns go on, observables are
+recorded, and the step is taken. Between two records many steps are taken in one compiled call.
 
 The response of a kick at :math:`t_w` is :math:`R(t_w+dt, t_w) = 1` and its integral
 :math:`\chi(t,t_w) = dt\sum_{t_w < t' \le t} R(t',t_w)`, estimated as the mean of :math:`\xi\cdot\delta w/N` over random
@@ -75,43 +75,28 @@ def train(
 ) -> list[Trace]:
     """Draw one data set into ``data``, train all columns on it and return a trace for every run."""
     draw_data(plan.problem.delta, plan.features, keys.data, data)
-    run_of = plan.columns
-    rates = np.array([run.rate for run in run_of])
-    fractions = np.array([run.chain.batch for run in run_of])
-    steps = np.array([run.steps for run in run_of])
-    limits = np.array([batches.thresholds(run.chain) for run in run_of])
-    batch_keys = np.array([keys.batches[c % plan.replicas] for c in range(len(run_of))])
+    columns = plan.columns
+    sampling = (
+        np.array([keys.batches[c % plan.replicas] for c in range(len(columns))]),
+        np.array([batches.thresholds(run.chain) for run in columns]),
+    )
+    guard = Guard(plan)
     space = (SampleSpace if plan.in_sample_space else FeatureSpace)(
-        plan.problem,
-        data,
-        plan.features,
-        draw_start(plan, keys.start),
-        rates,
-        fractions,
-        draw_probes(plan, keys.probes),
+        plan, data, draw_start(plan, keys.start), sampling, guard, draw_probes(plan, keys.probes)
     )
     log = Log(plan, space)
-    guard = Guard(plan, fractions, steps)
-    s = np.zeros((rates.size, plan.samples), np.uint8)
-    frozen = np.zeros(rates.size, dtype=bool)
-    for k in range(int(steps.max()) + 1):
-        if cancel.is_set():
-            raise Cancelled
-        log.wait(k, frozen)
-        alive = ~frozen & (k < steps)
-        with np.errstate(over="ignore"):  # words of the generator wrap around, in the JIT silently
-            batches.advance(batch_keys, limits, k, alive, s)
-        space.pull(s, alive)
-        norm = space.norm()
-        frozen |= guard.diverged(k, ~frozen & (k <= steps), norm, space.batch_loss / plan.features)
-        if plan.stop is not None:
-            stopped = alive & ~frozen & (space.square <= plan.stop * fractions * plan.features)
-            log.stop(k, stopped)
-            frozen |= stopped
-        done = frozen | (k >= steps)
-        log.record(k, norm, frozen, guard.lost, everything=bool(done.all()))
-        if done.all():
-            break
-        space.descend(alive & ~frozen)
-        tick(int(np.count_nonzero(alive)))
-    return log.traces(guard.sentences)
+    k = 0
+    with np.errstate(over="ignore"):  # words of the random generator wrap around
+        while True:
+            if cancel.is_set():
+                raise Cancelled
+            log.wait(k, guard.lost)
+            space.look(k)
+            going = int(guard.alive(k).sum())
+            log.record(k, guard, everything=going == 0)
+            if going == 0:
+                return log.traces(guard)
+            n = log.until_next(k)
+            space.go(k, n)
+            tick(going * n)
+            k += n
