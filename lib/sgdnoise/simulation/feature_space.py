@@ -351,7 +351,7 @@ def _look(
     weights, W, G, D, E, live, H = vectors
     keys, limits, s, order = sampling
     norm, square, losses = seen
-    steps, _, _, _, ridge, features = rule
+    steps, _, _, _, ridge, features, _ = rule
     alive, chosen, n = np.zeros(order.size, np.bool_), np.empty(order.size, np.int64), 0
     for i in range(order.size):
         c = order[i]
@@ -392,7 +392,7 @@ def _go(
 def _descend(
     k: int, vectors: Any, rates: Array, ridge: float, state: NDArray[np.int64], steps: NDArray[np.int64]
 ) -> None:
-    """``w -= dt (g + ridge w)`` in double precision, and the same for the tangent vectors, where columns are running."""
+    """``w -= dt (g + ridge w)`` in double precision, and the same for tangent vectors, of the running columns."""
     weights, W, G, D, E, live, _ = vectors
     for c in range(weights.shape[0]):
         if state[c] == RUNNING and k < steps[c]:

@@ -4,6 +4,10 @@ Weights that pass :func:`norm_limit` grow without bound. Full-batch gradient
 descent may also end in an oscillation of bounded size. Below its stability limit, 2 over the largest eigenvalue of the
 Hessian, it decreases the loss at every step; therefore a full-batch run whose loss still rises in the second half of
 its steps is over that limit, and counts as diverged too. This rule is never applied where batches change.
+
+Full-batch descent with a ridge arrives. The loss is then strongly convex, and the distance to its minimum at most
+:math:`|\nabla L|/\lambda`; where that has come down to the rounding of the weights, nothing can change any more, and
+the run keeps what it has.
 """
 
 from typing import Any
@@ -20,7 +24,8 @@ Mask = NDArray[np.bool_]
 
 # A rise of the loss counts when it exceeds the rounding of float32 by far: this part of the loss, and this per feature.
 RISE, RISE_FLOOR = 1e-5, 1e-10
-RUNNING, STOPPED, GROWN, RISING = 0, 1, 2, 3
+RUNNING, STOPPED, ARRIVED, GROWN, RISING = range(5)
+ROUNDING = 32  # in units of the last place of a number of order one
 
 
 def norm_limit(problem: Problem) -> float:
@@ -29,7 +34,7 @@ def norm_limit(problem: Problem) -> float:
 
 
 class Guard:
-    """State of every column, running, stopped or diverged (``state``), and the step at which that was found (``when``).
+    """What became of every column (``state``) and the step at which that was found (``when``).
 
     ``seen`` is what :func:`judge` looks at, filled anew at every step: ``|w|^2/N``, the squared length of the gradient,
     and the loss of the batch (without ridge).
@@ -53,6 +58,7 @@ class Guard:
             norm_limit(plan.problem),
             plan.problem.ridge,
             plan.features,
+            (ROUNDING * float(np.finfo(plan.dtype).eps) * plan.problem.ridge) ** 2 * plan.features,
         )
 
     def alive(self, k: int) -> Mask:
@@ -89,7 +95,7 @@ def judge(k: int, seen: Any, verdict: Any, rule: Any) -> int:
     """Decide which running columns have diverged or stopped at step ``k``; return how many go on."""
     norm, square, losses = seen
     state, when, previous = verdict
-    steps, full, threshold, limit, ridge, features = rule
+    steps, full, threshold, limit, ridge, features, rounding = rule
     going = 0
     for c in range(state.size):
         if state[c] != RUNNING or k > steps[c]:
@@ -103,6 +109,8 @@ def judge(k: int, seen: Any, verdict: Any, rule: Any) -> int:
             state[c] = RISING
         elif square[c] <= threshold[c]:
             state[c] = STOPPED
+        elif full[c] and square[c] <= rounding:
+            state[c] = ARRIVED
         else:
             going += 1
         when[c] = k

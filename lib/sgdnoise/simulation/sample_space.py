@@ -250,7 +250,7 @@ def _look(
     """Batches, ``K g`` and verdicts of step ``k``; return how many columns go on."""
     keys, limits, s = sampling
     norm, square, losses = seen
-    steps, _, _, _, ridge, features = rule
+    steps, _, _, _, ridge, features, _ = rule
     alive = np.zeros(steps.size, np.bool_)
     for c in range(steps.size):
         alive[c] = verdict[0][c] == RUNNING and k < steps[c]
