@@ -8,12 +8,13 @@
 """
 
 from sgdnoise.algorithms import GD, SGD, PersistentSGD
+from sgdnoise.divergence import DivergedError
 from sgdnoise.dmft import ConvergenceError, solve_dmft
 from sgdnoise.fdt import NotStationaryError, TemperatureError, fdt_curve, local_temperature
 from sgdnoise.linear_response import linear_response
 from sgdnoise.losses import Loss, logistic, square, squared_hinge
 from sgdnoise.problem import Problem
-from sgdnoise.simulate import DivergedError, simulate
+from sgdnoise.simulate import simulate, simulate_paired
 from sgdnoise.spectrum import Spectrum, hessian_spectrum
 from sgdnoise.statics import Statics, critical_alpha, solve_statics
 from sgdnoise.store import Store
@@ -45,6 +46,7 @@ __all__ = [
     "local_temperature",
     "logistic",
     "simulate",
+    "simulate_paired",
     "solve_dmft",
     "solve_statics",
     "square",

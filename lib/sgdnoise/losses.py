@@ -19,6 +19,7 @@ Loss('huber')
 """
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ from numba.np.ufunc.dufunc import DUFunc
 from sgdnoise._jit import elementwise
 
 Elementwise = Callable[..., Any]
+_COMPILING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,12 @@ class Loss:
 
     def __repr__(self) -> str:
         return f"Loss({self.name!r})"
+
+    def compile(self) -> None:
+        """Have the functions compiled, by one thread at a time; call it before several threads use them."""
+        with _COMPILING:
+            for function in (self.value, self.slope, self.curvature):
+                function(np.zeros(1), 1.0)
 
 
 def _is_elementwise(function: Elementwise) -> bool:

@@ -5,34 +5,31 @@ r"""Finite-size training runs: the update rule of the paper (Eq. 2) on sampled d
 
 Time index: the value at ``time[k]`` is that of the weights after ``k`` steps; the step from ``k`` to ``k+1`` uses the
 batch ``s(k)``. Random numbers: ``seed`` spawns one stream per realisation, and each of those one for the data, one
-for the start and one per replica for the batches. Data and start therefore depend on ``seed`` and on the
-realisation only: two algorithms run with the same seed see the same data, and their difference is paired.
+for the start, one per replica for the batches and one for the probes of the response. They depend on ``seed`` and on
+the realisation only: two algorithms run with the same seed see the same data, and their difference is paired.
 """
 
-import math
+import queue
+import threading
 import time as clock
 import warnings
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from sgdnoise import _checks, results
-from sgdnoise._jit import jit
-from sgdnoise.algorithms import Algorithm, Chain, next_batch, start_batch
+from sgdnoise.algorithms import Algorithm
+from sgdnoise.divergence import DivergedError
 from sgdnoise.problem import Problem
+from sgdnoise.simulation.normals import Floating, aligned, padded
+from sgdnoise.simulation.plan import Plan, Run, make_plan, record_steps, worker_count
+from sgdnoise.simulation.progress import Progress
+from sgdnoise.simulation.record import Trace
+from sgdnoise.simulation.training import Cancelled, streams, train
 
-Array = NDArray[np.float64]
-
-# What is averaged over replicas as training goes on; the error follows from two of these.
-RECORDED = ("magnetization", "norm", "loss", "unsatisfied", "distance")
-
-# A norm this many times larger than anything the data can ask for is growing without bound.
-DIVERGED = 1e12
-
-
-class DivergedError(ArithmeticError):
-    """The weights grew without bound: the learning rate is too large for this problem."""
+ON_DIVERGENCE = ("raise", "mark")
 
 
 def simulate(
@@ -45,8 +42,17 @@ def simulate(
     replicas: int = 1,
     realisations: int = 8,
     seed: int = 0,
+    waiting_times: Sequence[float] = (),
+    stop_gradient: float | None = None,
+    record_every: int = 1,
+    loss_every: int | None = None,
+    probes: int = 8,
+    precision: str = "auto",
+    on_divergence: str = "raise",
+    workers: int | None = None,
+    progress: bool | None = None,
 ) -> xr.Dataset:
-    r"""Train on sampled data and record the observables at every step.
+    r"""Train on sampled data and record the observables.
 
     Parameters
     ----------
@@ -64,18 +70,42 @@ def simulate(
     realisations
         Independent data sets.
     seed
-        Any whole number from 0; the same seed gives the same bits.
+        Any whole number from 0; the same seed gives the same bits, whatever ``workers``.
+    waiting_times
+        Times :math:`t_w` from which ``correlation`` :math:`C(t,t_w) = w(t)\cdot w(t_w)/N` and ``integrated_response``
+        :math:`\chi(t,t_w) = dt\sum_{t_w<t'\le t}R(t',t_w)`, :math:`R(t_w+dt,t_w)=1`, are measured.
+    stop_gradient
+        A replica stops, and keeps its weights, as soon as :math:`|\tilde\nabla L|^2/(bN)` of its stochastic gradient is
+        at most this (the paper: 1e-10). Its ``stopping_time`` is in the dataset, NaN where it never stopped.
+    record_every
+        Record every so many steps; the last step is recorded in any case.
+    loss_every
+        Record ``loss`` and ``unsatisfied``, which need every sample, every so many steps only (NaN between).
+    probes
+        Random probes from which the response is estimated.
+    precision
+        ``"single"`` or ``"double"`` for data and gradients; weights are always kept in double precision. ``"auto"``
+        takes single where noise is far above it: with a ridge and more samples than features.
+    on_divergence
+        ``"raise"`` a :class:`DivergedError`, or ``"mark"``: all values are NaN and the attribute ``diverged`` says why.
+    workers
+        Threads, each with a data set of its own; by default one a core.
+    progress
+        Show how far the run has come; by default on a terminal, after a few seconds.
 
     Returns
     -------
     xarray.Dataset
         ``magnetization``, ``norm``, ``loss``, ``error``, ``unsatisfied`` and, with two replicas, ``distance``, all
-        with dimensions (realisation, time).
+        with dimensions (realisation, time); with waiting times, ``correlation`` and ``integrated_response``
+        (realisation, waiting_time, time), NaN before the waiting time; with a stopping rule, ``stopping_time``
+        (realisation, replica).
 
     Raises
     ------
     DivergedError
-        When the weights grow without bound.
+        When the weights grow without bound, or full-batch descent does not settle
+        (see :mod:`sgdnoise.simulation.guard`).
 
     Examples
     --------
@@ -86,138 +116,175 @@ def simulate(
     >>> float(run.error[:, 0].mean()) > float(run.error[:, -1].mean())
     True
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
-    if not isinstance(algorithm, Algorithm):
-        raise TypeError(f"algorithm must be a sgdnoise.GD, SGD or PersistentSGD, got {algorithm!r}")
-    dt = _checks.real("learning_rate", learning_rate, above=0)
-    if dt * problem.ridge >= 2:
-        raise ValueError(
-            f"learning_rate must be less than 2/ridge = {2 / problem.ridge:g}, where the ridge term alone makes "
-            f"the weights grow without bound, got {learning_rate!r}"
-        )
-    steps = _checks.steps(dt, _checks.real("duration", duration, above=0))
-    features = _checks.integer("features", features, at_least=2)
-    replicas = _checks.integer("replicas", replicas, at_least=1, at_most=2)
-    realisations = _checks.integer("realisations", realisations, at_least=1)
-    seed = _checks.integer("seed", seed, at_least=0)
-    chain = algorithm.chain(dt)
-    samples = _sample_count(problem.alpha, features)
-    _checks.memory(8 * (samples * features + 8 * realisations * steps), f"features={features} with {samples} samples")
-
-    began = clock.perf_counter()
-    columns = {name: np.empty((realisations, steps + 1)) for name in RECORDED}
-    for index, stream in enumerate(np.random.SeedSequence(seed).spawn(realisations)):
-        data_seed, start_seed, *batch_seeds = stream.spawn(2 + replicas)
-        A = draw_data(problem, samples, features, np.random.default_rng(data_seed))
-        w0 = math.sqrt(problem.init_variance) * np.random.default_rng(start_seed).standard_normal(features)
-        rngs = [np.random.default_rng(batch_seed) for batch_seed in batch_seeds]
-        for name, values in _train(problem, chain, dt, steps, A, w0, rngs).items():
-            columns[name][index] = values
-    if replicas == 1:
-        del columns["distance"]
-    error = results.generalisation_error(columns["magnetization"], columns["norm"], problem.delta)
-    return results.dataset(
-        dt * np.arange(steps + 1),
-        {**columns, "error": error},
+    return simulate_paired(
         problem,
-        algorithm,
+        [(algorithm, learning_rate)],
+        duration,
+        features=features,
+        replicas=replicas,
+        realisations=realisations,
+        seed=seed,
+        waiting_times=waiting_times,
+        stop_gradient=stop_gradient,
+        record_every=record_every,
+        loss_every=loss_every,
+        probes=probes,
+        precision=precision,
+        on_divergence=on_divergence,
+        workers=workers,
+        progress=progress,
+    )[0]
+
+
+def simulate_paired(
+    problem: Problem,
+    runs: Sequence[tuple[Algorithm, float]],
+    duration: float,
+    *,
+    features: int = 1000,
+    replicas: int = 1,
+    realisations: int = 8,
+    seed: int = 0,
+    waiting_times: Sequence[float] = (),
+    stop_gradient: float | None = None,
+    record_every: int = 1,
+    loss_every: int | None = None,
+    probes: int = 8,
+    precision: str = "auto",
+    on_divergence: str = "raise",
+    workers: int | None = None,
+    progress: bool | None = None,
+) -> list[xr.Dataset]:
+    """Train several algorithms, or one at several learning rates, on the same data sets.
+
+    The result is that of one :func:`simulate` a run, bit for bit, and comes sooner: every data set is drawn once and
+    every part of it is read once a step for all runs. Runs on the same data from the same start are paired, so that
+    their differences have smaller errors than either.
+
+    Parameters
+    ----------
+    runs
+        Pairs (algorithm, learning rate).
+    **others
+        As for :func:`simulate`, the same for all runs.
+
+    Returns
+    -------
+    list of xarray.Dataset
+        One dataset a run, in the order of ``runs``.
+
+    Examples
+    --------
+    >>> import sgdnoise as sn
+    >>> pair = [(sn.GD(), 0.1), (sn.SGD(batch=0.3), 0.05)]
+    >>> gd, sgd = sn.simulate_paired(sn.Problem(alpha=6), pair, 2.0, features=50, realisations=2)
+    >>> gd.sizes["time"], sgd.sizes["time"]
+    (21, 41)
+    """
+    _checks.choice("on_divergence", on_divergence, ON_DIVERGENCE)
+    plan = make_plan(
+        problem,
+        runs,
+        duration,
+        features=features,
+        replicas=replicas,
+        realisations=realisations,
+        seed=seed,
+        waiting_times=waiting_times,
+        stop_gradient=stop_gradient,
+        record_every=record_every,
+        loss_every=loss_every,
+        probes=probes,
+        precision=precision,
+    )
+    threads = worker_count(plan, workers)
+    problem.loss.compile()
+    began = clock.perf_counter()
+    traces = _train_all(plan, threads, on_divergence, progress)
+    wall_time = clock.perf_counter() - began
+    return [_dataset(plan, run, [trace[i] for trace in traces], wall_time) for i, run in enumerate(plan.runs)]
+
+
+def _train_all(plan: Plan, threads: int, on_divergence: str, show: bool | None) -> list[list[Trace]]:
+    """Train every realisation; on an error, a divergence or an interrupt all threads stop within a step."""
+    bar = Progress(plan.realisations * sum(run.steps for run in plan.columns), show)
+    cancel = threading.Event()
+    # Data sets are drawn into the same memory again and again: asking the system for more costs as much as drawing.
+    memory: queue.SimpleQueue[Floating] = queue.SimpleQueue()
+    for _ in range(threads):
+        memory.put(aligned((plan.samples, padded(plan.features)), plan.dtype))
+
+    def one(sequence: np.random.SeedSequence) -> list[Trace]:
+        data = memory.get()
+        try:
+            found = train(plan, streams(sequence), data, bar.add, cancel)
+        finally:
+            memory.put(data)
+        sentence = next((trace.diverged for trace in found if trace.diverged), "")
+        if sentence and on_divergence == "raise":
+            raise DivergedError(sentence)
+        return found
+
+    sequences = np.random.SeedSequence(plan.seed).spawn(plan.realisations)
+    if threads == 1:
+        found = [one(sequence) for sequence in sequences]
+        bar.close()
+        return found
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(one, sequence) for sequence in sequences]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            if not all(future.done() for future in futures):
+                cancel.set()
+                pool.shutdown(cancel_futures=True)
+            bar.close()
+    errors = [future.exception() for future in futures if not future.cancelled()]
+    for error in errors:
+        if error is not None and not isinstance(error, Cancelled):
+            raise error
+    return [future.result() for future in futures]
+
+
+def _dataset(plan: Plan, run: Run, traces: list[Trace], wall_time: float) -> xr.Dataset:
+    variables = {name: np.array([trace.observables[name] for trace in traces]) for name in traces[0].observables}
+    diverged = next((trace.diverged for trace in traces if trace.diverged), "")
+    if diverged:
+        variables = {name: np.full_like(values, np.nan) for name, values in variables.items()}
+    variables["error"] = results.generalisation_error(variables["magnetization"], variables["norm"], plan.problem.delta)
+    if plan.stop is not None:
+        variables["stopping_time"] = np.array([trace.stopping_time for trace in traces])
+        _tell_unstopped(plan, run, variables["stopping_time"])
+    dataset = results.dataset(
+        run.rate * record_steps(run, plan.record_every),
+        variables,
+        plan.problem,
+        run.algorithm,
         {
             "engine": "simulation",
-            "learning_rate": dt,
-            "duration": dt * steps,
-            "features": features,
-            "samples": samples,
-            "replicas": replicas,
-            "seed": seed,
-            "wall_time": clock.perf_counter() - began,
+            "learning_rate": run.rate,
+            "duration": run.rate * run.steps,
+            "features": plan.features,
+            "samples": plan.samples,
+            "replicas": plan.replicas,
+            "seed": plan.seed,
+            "precision": np.dtype(plan.dtype).name,
+            **({"stop_gradient": plan.stop} if plan.stop is not None else {}),
+            **({"probes": plan.probes} if run.waits else {}),
+            **({"diverged": diverged} if diverged else {}),
+            "wall_time": wall_time,
         },
     )
+    if run.waits:
+        dataset = dataset.assign_coords(waiting_time=run.rate * np.array(run.waits))
+    return dataset
 
 
-def draw_data(problem: Problem, samples: int, features: int, rng: np.random.Generator) -> Array:
-    r"""Draw the rows :math:`A_\mu = y_\mu x_\mu/\sqrt N = v/N + \sqrt{\Delta/N}\,z_\mu`, so that :math:`h = A w`."""
-    z = rng.standard_normal((samples, features))
-    return 1.0 / features + math.sqrt(problem.delta / features) * z
-
-
-def _sample_count(alpha: float, features: int) -> int:
-    exact = alpha * features
-    samples = max(1, round(exact))
-    if abs(samples - exact) > 1e-9 * exact:
+def _tell_unstopped(plan: Plan, run: Run, stopping_time: np.ndarray) -> None:
+    unstopped = int(np.isnan(stopping_time).sum())
+    if unstopped:
         warnings.warn(
-            f"alpha={alpha:g} times features={features} is {exact:g}, not a whole number: {samples} samples are "
-            f"used, which is alpha={samples / features:g}",
-            stacklevel=3,
+            f"{unstopped} of {stopping_time.size} runs of {run.algorithm} did not reach stop_gradient={plan.stop:g} "
+            f"by time {run.rate * run.steps:g}",
+            stacklevel=4,
         )
-    return samples
-
-
-def _train(
-    problem: Problem,
-    chain: Chain,
-    dt: float,
-    steps: int,
-    A: Array,
-    w0: Array,
-    rngs: list[np.random.Generator],
-) -> dict[str, Array]:
-    """Run the replicas side by side and return each observable, averaged over them, against time."""
-    samples, features = A.shape
-    loss, margin, ridge = problem.loss, problem.margin, problem.ridge
-    limit = DIVERGED * (1 + problem.init_variance + margin**2) * (1 + 1 / problem.delta)
-    record = {name: np.zeros(steps + 1) for name in RECORDED}
-    weights = [w0.copy() for _ in rngs]
-    batches = [start_batch(chain, samples, rng) for rng in rngs]
-    h, gradient = np.empty(samples), np.empty(features)
-    share = 1 / len(rngs)
-    for k in range(steps + 1):
-        record["distance"][k] = math.sqrt(_square_distance(weights[0], weights[-1]) / features)
-        for i, (w, rng) in enumerate(zip(weights, rngs, strict=True)):
-            q = _square_distance(w, np.zeros(features)) / features
-            if not q <= limit:
-                raise DivergedError(
-                    f"learning_rate must be smaller for this problem, got {dt:g}: the weights grew without bound "
-                    f"and passed |w|^2/N = {q:.1e} at time {k * dt:g}"
-                )
-            _project(A, w, h)
-            record["magnetization"][k] += share * w.mean()
-            record["norm"][k] += share * q
-            record["loss"][k] += share * (loss.value(h, margin).sum() / features + 0.5 * ridge * q)
-            record["unsatisfied"][k] += share * np.count_nonzero(h < margin) / samples
-            if k == steps:
-                continue
-            _pull_back(A, np.where(batches[i], loss.slope(h, margin), 0.0), gradient)
-            w -= dt * (gradient + ridge * w)
-            batches[i] = next_batch(chain, batches[i], rng)
-    return record
-
-
-# Sums may be reordered by the compiler, but always in the same way: one thread, no BLAS, same bits.
-@jit(fastmath={"reassoc", "contract"})
-def _project(A: Array, w: Array, h: Array) -> None:
-    """Pre-activations ``h = A w``."""
-    for mu in range(A.shape[0]):
-        total = 0.0
-        for j in range(A.shape[1]):
-            total += A[mu, j] * w[j]
-        h[mu] = total
-
-
-@jit(fastmath={"contract"})
-def _pull_back(A: Array, slope: Array, gradient: Array) -> None:
-    """Gradient ``A^T slope``, skipping the samples that do not contribute."""
-    gradient[:] = 0.0
-    for mu in range(A.shape[0]):
-        if slope[mu] != 0.0:
-            for j in range(A.shape[1]):
-                gradient[j] += slope[mu] * A[mu, j]
-
-
-@jit(fastmath={"reassoc", "contract"})
-def _square_distance(a: Array, b: Array) -> float:
-    """Return ``|a-b|^2``."""
-    total = 0.0
-    for j in range(a.size):
-        total += (a[j] - b[j]) ** 2
-    return total

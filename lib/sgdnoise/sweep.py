@@ -10,12 +10,13 @@ import numpy as np
 import xarray as xr
 
 from sgdnoise import _checks
+from sgdnoise._machine import cores
 from sgdnoise.cluster import run_on_cluster
 from sgdnoise.fingerprint import Function
 from sgdnoise.points import Point
 from sgdnoise.progress import Progress
 from sgdnoise.store import Store, StoreError
-from sgdnoise.workers import Outcome, cores, run_here, run_in_processes
+from sgdnoise.workers import Outcome, run_here, run_in_processes
 
 WORKERS_VARIABLE, SCHEDULER_VARIABLE, LABEL_VARIABLE = "SGDNOISE_WORKERS", "SGDNOISE_SCHEDULER", "SGDNOISE_LABEL"
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]

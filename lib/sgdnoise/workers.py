@@ -21,6 +21,7 @@ from typing import Any
 
 import cloudpickle
 
+from sgdnoise._machine import cores
 from sgdnoise.points import Point, compute
 from sgdnoise.store import Store, StoreError
 
@@ -36,11 +37,6 @@ class Outcome:
     error: str | None = None
     trace: str = ""
     fatal: bool = False  # not the point's fault: the store cannot be written
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def compute_into(store: Store, point: Point) -> Outcome | None:

@@ -5,10 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from sgdnoise.divergence import DivergedError, norm_limit
 from sgdnoise.dmft import rows
 from sgdnoise.dmft.population import Averages
 from sgdnoise.problem import Problem
-from sgdnoise.simulate import DIVERGED, DivergedError
 
 Array = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class Weights:
 
     def _check(self, t: int) -> None:
         q = self.m[t] ** 2 + np.sum(self.L[:, t, : t + 1] ** 2) / len(self.L)
-        limit = DIVERGED * (1 + self.problem.init_variance + self.problem.margin**2) * (1 + 1 / self.problem.delta)
+        limit = norm_limit(self.problem)
         if not q <= limit:
             raise DivergedError(
                 f"learning_rate must be smaller for this problem, got {self.dt:g}: the weights grew without bound "

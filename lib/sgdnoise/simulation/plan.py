@@ -1,0 +1,194 @@
+"""What a call of :func:`sgdnoise.simulate` will do: checked in full before any work."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdnoise import _checks
+from sgdnoise._machine import threads
+from sgdnoise.algorithms import Algorithm, Chain
+from sgdnoise.problem import Problem
+from sgdnoise.simulation.normals import padded
+
+PRECISIONS = ("auto", "single", "double")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One algorithm at one learning rate: its chain, how many steps, and which steps are waiting times."""
+
+    algorithm: Algorithm
+    rate: float
+    chain: Chain
+    steps: int
+    waits: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Runs that share their data sets, and everything else that determines the result."""
+
+    problem: Problem
+    runs: tuple[Run, ...]
+    features: int
+    samples: int
+    replicas: int
+    realisations: int
+    seed: int
+    record_every: int
+    loss_every: int
+    probes: int
+    stop: float | None
+    dtype: type[np.floating[Any]]
+
+    @property
+    def in_sample_space(self) -> bool:
+        """No more samples than features: the Gram matrix is then the smaller one."""
+        return self.samples <= self.features
+
+    @property
+    def columns(self) -> tuple[Run, ...]:
+        """The run that each column belongs to: all replicas of the first run, then those of the second, ..."""
+        return tuple(run for run in self.runs for _ in range(self.replicas))
+
+    @property
+    def unit_bytes(self) -> int:
+        """Memory of one work unit: a data set, its columns, and its Gram matrix in sample space."""
+        size = np.dtype(self.dtype).itemsize
+        width, columns = padded(self.features), len(self.columns)
+        times = len(self.runs[0].waits)
+        tangents = times * (self.probes + self.probes % 2)
+        data = size * self.samples * width
+        if self.in_sample_space:
+            stored = padded(self.samples)
+            return data + size * stored * (self.samples + columns * (5 + 4 * tangents + 2 * times) + tangents)
+        state = columns * width * (8 + 2 * size + 2 * size * tangents + 8 * times) + 8 * tangents * width
+        return data + state + columns * self.samples * (size + 1)
+
+
+def make_plan(
+    problem: Problem,
+    runs: Sequence[tuple[Algorithm, float]],
+    duration: float,
+    *,
+    features: int,
+    replicas: int,
+    realisations: int,
+    seed: int,
+    waiting_times: Sequence[float],
+    stop_gradient: float | None,
+    record_every: int,
+    loss_every: int | None,
+    probes: int,
+    precision: str,
+) -> Plan:
+    """Check every argument and return the plan."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
+    features = _checks.integer("features", features, at_least=2)
+    record_every = _checks.integer("record_every", record_every, at_least=1)
+    loss_every = record_every if loss_every is None else _checks.integer("loss_every", loss_every, at_least=1)
+    if loss_every % record_every:
+        raise ValueError(f"loss_every must be a multiple of record_every={record_every}, got {loss_every}")
+    duration = _checks.real("duration", duration, above=0)
+    times = tuple(_checks.real("waiting_times", time, at_least=0) for time in waiting_times)
+    if list(times) != sorted(set(times)):
+        raise ValueError(f"waiting_times must increase, got {waiting_times!r}")
+    if times and stop_gradient is not None:
+        raise ValueError("waiting_times must be empty with stop_gradient: a run that has stopped has no response")
+    if not runs:
+        raise ValueError("runs must hold at least one (algorithm, learning_rate), got none")
+    plan = Plan(
+        problem=problem,
+        runs=tuple(_make_run(problem, *run, duration, times, record_every) for run in runs),
+        features=features,
+        samples=_sample_count(problem.alpha, features),
+        replicas=_checks.integer("replicas", replicas, at_least=1, at_most=2),
+        realisations=_checks.integer("realisations", realisations, at_least=1),
+        seed=_checks.integer("seed", seed, at_least=0),
+        record_every=record_every,
+        loss_every=loss_every,
+        probes=_checks.integer("probes", probes, at_least=1),
+        stop=None if stop_gradient is None else _checks.real("stop_gradient", stop_gradient, above=0),
+        dtype=np.float64,
+    )
+    _check_stop(plan)
+    return _with_precision(plan, _checks.choice("precision", precision, PRECISIONS))
+
+
+def worker_count(plan: Plan, workers: int | None) -> int:
+    """Threads to use: those asked for, or one a core as far as memory allows. Refuse what cannot fit at all."""
+    records = 8 * 8 * plan.realisations * sum(run.steps // plan.record_every + 1 for run in plan.runs)
+    what = f"features={plan.features} with {plan.samples} samples"
+    if workers is not None:
+        workers = min(_checks.integer("workers", workers, at_least=1), plan.realisations)
+        _checks.memory(workers * plan.unit_bytes + records, f"{what} on {workers} workers")
+        return workers
+    _checks.memory(plan.unit_bytes + records, what)
+    wanted = min(threads(), plan.realisations)
+    while wanted > 1 and wanted * plan.unit_bytes + records > _checks._available_memory():
+        wanted -= 1
+    return wanted
+
+
+def record_steps(run: Run, every: int) -> NDArray[np.int64]:
+    """Steps at which a run is recorded: every so many, and the last one in any case."""
+    steps = np.arange(0, run.steps + 1, every)
+    return steps if steps[-1] == run.steps else np.append(steps, run.steps)
+
+
+def _make_run(
+    problem: Problem, algorithm: Algorithm, learning_rate: float, duration: float, times: tuple[float, ...], every: int
+) -> Run:
+    if not isinstance(algorithm, Algorithm):
+        raise TypeError(f"algorithm must be a sgdnoise.GD, SGD or PersistentSGD, got {algorithm!r}")
+    dt = _checks.real("learning_rate", learning_rate, above=0)
+    if dt * problem.ridge >= 2:
+        raise ValueError(
+            f"learning_rate must be less than 2/ridge = {2 / problem.ridge:g}, where the ridge term alone makes "
+            f"the weights grow without bound, got {learning_rate!r}"
+        )
+    steps = _checks.steps(dt, duration)
+    waits = tuple(_checks.steps(dt, time, "waiting_times") for time in times)
+    for time, wait in zip(times, waits, strict=True):
+        if wait >= steps:
+            raise ValueError(f"waiting_times must lie before the end of the run at {duration:g}, got {time:g}")
+        if wait % every:
+            raise ValueError(
+                f"waiting_times must be recorded times, multiples of record_every={every} steps of {dt:g}, got {time:g}"
+            )
+    return Run(algorithm, dt, algorithm.chain(dt), steps, waits)
+
+
+def _sample_count(alpha: float, features: int) -> int:
+    exact = alpha * features
+    samples = max(1, round(exact))
+    if abs(samples - exact) > 1e-9 * exact:
+        warnings.warn(
+            f"alpha={alpha:g} times features={features} is {exact:g}, not a whole number: {samples} samples are "
+            f"used, which is alpha={samples / features:g}",
+            stacklevel=4,
+        )
+    return samples
+
+
+def _check_stop(plan: Plan) -> None:
+    """A ridge keeps pulling while batches change, so that the stochastic gradient never vanishes."""
+    ridge = plan.problem.ridge
+    if plan.stop is not None and ridge > 0 and any(run.chain.batch < 1 for run in plan.runs):
+        raise ValueError(
+            f"stop_gradient must be None with ridge={ridge:g} and batches that change: the stochastic gradient "
+            f"never vanishes then, got {plan.stop:g}"
+        )
+
+
+def _with_precision(plan: Plan, precision: str) -> Plan:
+    """Choose the type of the data. Without a ridge, runs go down to gradients that float32 cannot resolve."""
+    if precision == "auto":
+        small = plan.problem.ridge > 0 and plan.stop is None and not plan.in_sample_space
+        precision = "single" if small else "double"
+    return Plan(**{**plan.__dict__, "dtype": np.float32 if precision == "single" else np.float64})

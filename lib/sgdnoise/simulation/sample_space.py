@@ -1,0 +1,299 @@
+r"""Training with the pre-activations as the state: cheap when there are no more samples than features.
+
+The weights never leave :math:`w(t) = p(t)\,w_0 + A^{\mathsf T}u(t)`. With the Gram matrix :math:`K = A A^{\mathsf T}`
+the update of Eq. 2 of the paper is, for :math:`g_\mu = s_\mu\,\ell'(h_\mu)`,
+
+.. math:: h \leftarrow (1-dt\,\lambda)\,h - dt\,K g,\qquad u \leftarrow (1-dt\,\lambda)\,u - dt\,g,\qquad
+          p \leftarrow (1-dt\,\lambda)\,p,
+
+and every observable is a sum over samples, since :math:`K u = h - p\,h_0`:
+
+.. math:: v\cdot w = p\,v\cdot w_0 + u\cdot Av,\quad w\cdot w' = p p'|w_0|^2 + p\,u'\cdot h_0 + u\cdot h',\quad
+          |w_1-w_2|^2 = (u_1-u_2)\cdot(h_1-h_2).
+
+A tangent vector is :math:`\delta w = p\,\xi + A^{\mathsf T}\delta u` with the same recursions.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdnoise._jit import jit
+from sgdnoise.losses import squared_hinge
+from sgdnoise.simulation.batches import Bits, Limits, advance
+from sgdnoise.simulation.guard import RUNNING, Guard, judge
+from sgdnoise.simulation.normals import Floating, aligned, padded
+from sgdnoise.simulation.plan import Plan
+from sgdnoise.simulation.rows import dots2, inner, sums
+from sgdnoise.simulation.threefry import Keys
+
+Mask = NDArray[np.bool_]
+Array = NDArray[np.float64]
+
+BLOCK_BYTES = 160 * 1024
+
+
+class SampleSpace:
+    """Pre-activations of all columns on one data set; parameters and methods as in the feature space."""
+
+    def __init__(
+        self, plan: Plan, A: Floating, start: Array, sampling: tuple[Keys, Limits], guard: Guard, probes: Array
+    ) -> None:
+        columns, samples, kind = len(plan.columns), A.shape[0], A.dtype
+        self.problem, self.features, self.samples, self.guard = plan.problem, plan.features, samples, guard
+        self.rates = guard.rates
+        self.sampling = (*sampling, np.zeros((columns, samples), np.uint8))
+        self.gram = gram_matrix(A)
+        width = self.gram.shape[1]
+
+        def column_arrays(*shape: int) -> Floating:
+            return aligned((*shape, width), kind)
+
+        directions = np.concatenate([start[None], probes.reshape(-1, A.shape[1])]).astype(kind)
+        images = column_arrays(directions.shape[0])
+        for direction, image in zip(directions, images, strict=True):
+            _image(A, direction, image)
+        self.h0, self.probe_images = images[0], images[1:]
+        self.signal = np.zeros(width)
+        self.signal[:samples] = A.sum(axis=1, dtype=np.float64)
+        self.start_sum, self.start_square = float(start.sum()), inner(start, start)
+        self.p = np.ones(columns)
+        self.h, self.u = column_arrays(columns), column_arrays(columns)
+        self.h[:] = self.h0
+        self.g, self.gram_g = column_arrays(columns), column_arrays(columns)
+        times, self.per_time = probes.shape[:2]
+        total = times * self.per_time
+        self.tangent_p = np.ones((columns, total))
+        self.tangent_h, self.tangent_u = column_arrays(columns, total), column_arrays(columns, total)
+        self.tangent_g, self.tangent_gram_g = column_arrays(columns, total), column_arrays(columns, total)
+        self.live = np.zeros(columns, dtype=np.int64)
+        self.mark_p = np.ones((columns, times))
+        self.mark_h, self.mark_u = column_arrays(columns, times), column_arrays(columns, times)
+        self.vectors = (self.p, self.h, self.u, self.g, self.gram_g, self.h0, self.start_square)
+        self.height = max(16, BLOCK_BYTES // self.gram.strides[0] // 4 * 4)
+        self.fused = plan.problem.loss is squared_hinge
+
+    def look(self, k: int) -> None:
+        """Draw the batches of step ``k``, form ``K g``, and let the guard judge."""
+        guard, problem = self.guard, self.problem
+        alive, h = guard.alive(k), self.h[:, : self.samples]
+        keys, limits, s = self.sampling
+        if self.fused:
+            kappa = self.gram.dtype.type(problem.margin)
+            seen, verdict, rule = guard.seen, guard.verdict, guard.rule
+            _look(k, self.gram, self.vectors, self.sampling, seen, verdict, rule, kappa, self.height)
+        else:
+            advance(keys, limits, k, alive, s)
+            self.g[alive, : self.samples] = problem.loss.slope(h[alive], problem.margin) * s[alive]
+            guard.loss[alive] = np.sum(problem.loss.value(h[alive], problem.margin), axis=1, dtype=np.float64)
+            _gram_pass(self.gram, self.g, alive, self.height, self.gram_g)
+            _measure(self.vectors, problem.ridge, self.features, alive, guard.norm, guard.square)
+            judge(k, guard.seen, guard.verdict, guard.rule)
+        for c in np.flatnonzero(alive & (self.live > 0)):
+            n = self.live[c]
+            curvature = problem.loss.curvature(h[c], problem.margin) * s[c]
+            self.tangent_g[c, :n, : self.samples] = self.tangent_h[c, :n, : self.samples] * curvature
+            _gram_pass(self.gram, self.tangent_g[c, :n], np.ones(n, bool), self.height, self.tangent_gram_g[c, :n])
+
+    def go(self, k: int, n: int) -> None:
+        """Take the step from ``k`` that was looked at, then ``n - 1`` more."""
+        guard, ridge = self.guard, self.problem.ridge
+        if self.fused and not self.live.any():
+            kappa = self.gram.dtype.type(self.problem.margin)
+            seen, verdict, rule = guard.seen, guard.verdict, guard.rule
+            _go(k, n, self.rates, self.gram, self.vectors, self.sampling, seen, verdict, rule, kappa, self.height)
+            return
+        for j in range(k, k + n):
+            if j > k:
+                self.look(j)
+            _descend(j, self.vectors, self.rates, ridge, guard.state, guard.steps)
+            for c in np.flatnonzero(guard.alive(j) & (self.live > 0)).tolist():
+                self._descend_tangents(c)
+
+    def _descend_tangents(self, c: int) -> None:
+        live = slice(0, self.live[c])
+        dt = self.rates[c]
+        shrink = 1.0 - dt * self.problem.ridge
+        self.tangent_h[c, live] = shrink * self.tangent_h[c, live] - dt * self.tangent_gram_g[c, live]
+        self.tangent_u[c, live] = shrink * self.tangent_u[c, live] - dt * self.tangent_g[c, live]
+        self.tangent_p[c, live] *= shrink
+
+    def preactivations(self, wanted: Mask) -> Floating:  # noqa: ARG002
+        """Pre-activations of all samples, (columns, samples)."""
+        return self.h[:, : self.samples]
+
+    def magnetization(self) -> Array:
+        """Return ``v.w`` per feature of every column."""
+        return np.array([p * self.start_sum + inner(u, self.signal) for p, u in zip(self.p, self.u, strict=True)]) / (
+            self.features
+        )
+
+    def square_distance(self, c: int, d: int) -> float:
+        """Return ``|w_c - w_d|^2`` per feature."""
+        return max(inner(self.u[c] - self.u[d], self.h[c] - self.h[d]), 0.0) / self.features
+
+    def mark(self, c: int, i: int) -> None:
+        """Remember the weights of column ``c`` as those at waiting time ``i``."""
+        self.mark_p[c, i], self.mark_u[c, i], self.mark_h[c, i] = self.p[c], self.u[c], self.h[c]
+
+    def overlap(self, c: int, i: int) -> float:
+        """Return ``w(t).w(t_w)`` per feature."""
+        constant = self.p[c] * (self.mark_p[c, i] * self.start_square + inner(self.mark_u[c, i], self.h0))
+        return float(constant + inner(self.u[c], self.mark_h[c, i])) / self.features
+
+    def kick(self, c: int, i: int) -> None:
+        """Start the tangent vectors of waiting time ``i``: the weights were displaced along the probes."""
+        part = slice(i * self.per_time, (i + 1) * self.per_time)
+        self.tangent_h[c, part] = self.probe_images[part]
+        self.live[c] = part.stop
+
+    def response(self, c: int, i: int, probes: int) -> float:
+        """Return the mean over the probes of (probe . tangent) per feature."""
+        chosen = range(i * self.per_time, i * self.per_time + probes)
+        total = sum(
+            self.tangent_p[c, j] * self.features + inner(self.tangent_u[c, j], self.probe_images[j]) for j in chosen
+        )
+        return float(total) / (probes * self.features)
+
+
+def gram_matrix(A: Floating) -> Floating:
+    """Return ``A A^T`` with rows padded by zeros."""
+    K = aligned((A.shape[0], padded(A.shape[0])), A.dtype)
+    _gram(A, max(16, BLOCK_BYTES // A.strides[0] // 4 * 4), K)
+    return K
+
+
+@jit(nogil=True)
+def _gram(A: Floating, height: int, K: Floating) -> None:
+    """Lower triangle block by block, copied to the upper one."""
+    M = A.shape[0]
+    rows = np.empty(height, np.int64)
+    p, q = np.empty(height, A.dtype), np.empty(height, A.dtype)
+    for start in range(0, M, height):
+        n = min(height, M - start)
+        for i in range(n):
+            rows[i] = start + i
+        for c in range(0, start + n, 2):
+            d = min(c + 1, M - 1)
+            dots2(A, rows, n, A[c], A[d], p, q)
+            for i in range(n):
+                if start + i >= c:
+                    K[start + i, c] = K[c, start + i] = p[i]
+                if start + i >= d:
+                    K[start + i, d] = K[d, start + i] = q[i]
+
+
+@jit(nogil=True)
+def _image(A: Floating, w: Floating, out: Floating) -> None:
+    """``A w``."""
+    for mu in range(A.shape[0]):
+        out[mu] = inner(A[mu], w)
+
+
+@jit(nogil=True)
+def _gram_pass(K: Floating, G: Floating, alive: Mask, height: int, out: Floating) -> None:
+    """``out[c] = K G[c]``, over the rows where ``G[c]`` is not zero, while a block of ``K`` is in the cache."""
+    M = K.shape[0]
+    rows, p = np.empty(height + 1, np.int64), np.empty(height + 1, K.dtype)
+    for c in range(G.shape[0]):
+        if alive[c]:
+            out[c] = 0
+    for start in range(0, M, height):
+        stop = min(start + height, M)
+        for c in range(G.shape[0]):
+            if not alive[c]:
+                continue
+            n = 0
+            for mu in range(start, stop):
+                rows[n] = mu
+                p[n] = G[c, mu]
+                n += G[c, mu] != 0
+            sums(K, rows, n, p, out[c])
+
+
+@jit(nogil=True)
+def _measure(vectors: Any, ridge: float, features: int, alive: Mask, norm: Array, square: Array) -> None:
+    r""":math:`|w|^2/N` of all columns and :math:`|A^{\mathsf T} g + \lambda w|^2` of those that have a gradient.
+
+    With :math:`|A^{\mathsf T} g|^2 = g\cdot K g` and :math:`w\cdot A^{\mathsf T}g = h\cdot g`.
+    """
+    p, H, U, G, KG, h0, start_square = vectors
+    for c in range(p.size):
+        total = p[c] * p[c] * start_square + p[c] * inner(U[c], h0) + inner(U[c], H[c])
+        norm[c] = total / features
+        if alive[c]:
+            square[c] = inner(G[c], KG[c])
+            if ridge > 0:
+                square[c] += ridge * (2 * inner(G[c], H[c]) + ridge * total)
+
+
+@jit(nogil=True)
+def _hinge_slopes(H: Floating, s: Bits, kappa: Any, alive: Mask, G: Floating, losses: Array) -> None:
+    r"""``G`` = :math:`s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu)`, and the loss of the batch."""
+    zero = H.dtype.type(0)
+    for c in range(s.shape[0]):
+        if alive[c]:
+            loss = 0.0
+            for mu in range(s.shape[1]):
+                slope = H[c, mu] - kappa
+                slope = slope if slope < 0 and s[c, mu] else zero
+                G[c, mu] = slope
+                loss += 0.5 * np.float64(slope) * np.float64(slope)
+            losses[c] = loss
+
+
+@jit(nogil=True)
+def _look(
+    k: int, K: Floating, vectors: Any, sampling: Any, seen: Any, verdict: Any, rule: Any, kappa: Any, height: int
+) -> int:
+    """Batches, ``K g`` and verdicts of step ``k``; return how many columns go on."""
+    keys, limits, s = sampling
+    norm, square, losses = seen
+    steps, _, _, _, ridge, features, _ = rule
+    alive = np.zeros(steps.size, np.bool_)
+    for c in range(steps.size):
+        alive[c] = verdict[0][c] == RUNNING and k < steps[c]
+    advance(keys, limits, k, alive, s)
+    _hinge_slopes(vectors[1], s, kappa, alive, vectors[3], losses)
+    _gram_pass(K, vectors[3], alive, height, vectors[4])
+    _measure(vectors, ridge, features, alive, norm, square)
+    return judge(k, seen, verdict, rule)
+
+
+@jit(nogil=True)
+def _go(
+    k: int,
+    n: int,
+    rates: Array,
+    K: Floating,
+    vectors: Any,
+    sampling: Any,
+    seen: Any,
+    verdict: Any,
+    rule: Any,
+    kappa: Any,
+    height: int,
+) -> None:
+    """Descend from step ``k``, where ``K g`` is at hand; then look and descend ``n - 1`` times."""
+    _descend(k, vectors, rates, rule[4], verdict[0], rule[0])
+    for j in range(k + 1, k + n):
+        if _look(j, K, vectors, sampling, seen, verdict, rule, kappa, height) == 0:
+            break
+        _descend(j, vectors, rates, rule[4], verdict[0], rule[0])
+
+
+@jit(fastmath={"contract"}, nogil=True)
+def _descend(
+    k: int, vectors: Any, rates: Array, ridge: float, state: NDArray[np.int64], steps: NDArray[np.int64]
+) -> None:
+    """``h = shrink h - dt K g``, ``u = shrink u - dt g`` and ``p = shrink p`` where columns are running."""
+    p, H, U, G, KG, _, _ = vectors
+    for c in range(p.size):
+        if state[c] == RUNNING and k < steps[c]:
+            dt = rates[c]
+            shrink = 1.0 - dt * ridge
+            for mu in range(H.shape[1]):
+                H[c, mu] = shrink * H[c, mu] - dt * KG[c, mu]
+                U[c, mu] = shrink * U[c, mu] - dt * G[c, mu]
+            p[c] *= shrink

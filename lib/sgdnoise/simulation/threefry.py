@@ -1,0 +1,68 @@
+"""Counter-based random bits: Threefry-2x32 with 20 rounds (Salmon et al., SC11).
+
+A generator of this kind has no state. The numbers are a function of a key, which names the stream, and of a counter,
+which names the place in it; so the batch of any step and the data of any row can be made at once, in any order and
+by any thread, and are the same. It is also fast: additions, rotations and exclusive ors, eight lanes at a time.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdnoise._jit import jit
+
+PARITY = np.uint32(0x1BD11BDA)
+Keys = NDArray[np.uint32]
+
+
+def stream_key(stream: np.random.SeedSequence) -> Keys:
+    """Key of the stream that belongs to a seed: two words of 32 bits."""
+    return stream.generate_state(2, np.uint32).astype(np.uint32)
+
+
+@jit(inline="always")
+def _mix(a: np.uint32, b: np.uint32, r: int) -> tuple[np.uint32, np.uint32]:
+    """One round: add, rotate by ``r``, exclusive or. The casts keep every word in a 32-bit lane."""
+    a = np.uint32(a + b)
+    b = np.uint32(np.uint32(b << np.uint32(r)) | np.uint32(b >> np.uint32(32 - r)))
+    return a, np.uint32(b ^ a)
+
+
+@jit(inline="always")
+def threefry(k0: np.uint32, k1: np.uint32, c0: np.uint32, c1: np.uint32) -> tuple[np.uint32, np.uint32]:
+    """Two random words for the key ``(k0, k1)`` and the counter ``(c0, c1)``."""
+    k2 = np.uint32(PARITY ^ k0 ^ k1)
+    a, b = np.uint32(c0 + k0), np.uint32(c1 + k1)
+    a, b = _mix(a, b, 13)
+    a, b = _mix(a, b, 15)
+    a, b = _mix(a, b, 26)
+    a, b = _mix(a, b, 6)
+    a, b = np.uint32(a + k1), np.uint32(b + k2 + np.uint32(1))
+    a, b = _mix(a, b, 17)
+    a, b = _mix(a, b, 29)
+    a, b = _mix(a, b, 16)
+    a, b = _mix(a, b, 24)
+    a, b = np.uint32(a + k2), np.uint32(b + k0 + np.uint32(2))
+    a, b = _mix(a, b, 13)
+    a, b = _mix(a, b, 15)
+    a, b = _mix(a, b, 26)
+    a, b = _mix(a, b, 6)
+    a, b = np.uint32(a + k0), np.uint32(b + k1 + np.uint32(3))
+    a, b = _mix(a, b, 17)
+    a, b = _mix(a, b, 29)
+    a, b = _mix(a, b, 16)
+    a, b = _mix(a, b, 24)
+    a, b = np.uint32(a + k1), np.uint32(b + k2 + np.uint32(4))
+    a, b = _mix(a, b, 13)
+    a, b = _mix(a, b, 15)
+    a, b = _mix(a, b, 26)
+    a, b = _mix(a, b, 6)
+    return np.uint32(a + k2), np.uint32(b + k0 + np.uint32(5))
+
+
+@jit(nogil=True)
+def words(k0: np.uint32, k1: np.uint32, c1: np.uint32, first: NDArray[np.uint32], second: NDArray[np.uint32]) -> None:
+    """Fill two buffers with the random words of the counters ``(0, c1), (1, c1), ...``."""
+    for j in range(first.size):
+        a, b = threefry(k0, k1, np.uint32(j), c1)
+        first[j] = a
+        second[j] = b
