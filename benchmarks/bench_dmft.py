@@ -3,7 +3,7 @@
     python benchmarks/bench_dmft.py --out _build/bench_dmft.json [--quick] [--plot _build/bench_dmft.png]
 
 Every number is taken after compilation, from the best of a few runs where they are short. Memory is the peak of a fresh
-process above that of one that has only imported and compiled the library.
+process above what it holds with the library loaded and compiled (Linux only).
 """
 
 import argparse
@@ -22,7 +22,7 @@ UNSAT = sn.Problem(alpha=6)
 SAT = sn.Problem(alpha=2, ridge=0, init_variance=0.1)
 PERSISTENT = sn.PersistentSGD(batch=0.3, persistence=2.0)
 
-#: Steps -> seconds an iteration of the public solver (SPOC-group's, numba, one core) at 2,000 paths; it runs 30 of them.
+#: Steps -> seconds an iteration of the public solver (SPOC-group's, numba, one core) at 2,000 paths; it runs 30 such.
 PUBLIC = {50: 0.34, 100: 1.5}
 
 
@@ -108,21 +108,35 @@ def growth(quick):
             size = base | point
             took = seconds(2, UNSAT, sn.SGD(size["batch"]), 0.1, size["steps"], paths=size["paths"])
             rows.append({name: point[name], "seconds": took, "megabytes": peak_megabytes(**size)})
-        logs = np.log([[row[name], row["seconds"], max(row["megabytes"], 1e-3)] for row in rows])
+        logs = np.log([[row[name], row["seconds"], row["megabytes"]] for row in rows])
         exponents = {key: float(np.polyfit(logs[:, 0], logs[:, i], 1)[0]) for i, key in ((1, "time"), (2, "memory"))}
         out[name] = {"rows": rows, "exponents": exponents}
     return out
 
 
-def peak_megabytes(steps, paths, batch, replicas=1):
-    """Peak memory of one solution above that of the compiled library, from a fresh process."""
-    code = (
-        "import resource, sgdnoise as sn\n"
-        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024\n"
-        f"def solve(steps, paths): sn.solve_dmft(sn.Problem(alpha=6), sn.SGD({batch}), 0.1, 0.1 * steps, paths=paths, "
-        f"replicas={replicas}, realisations=1, waiting_times=[0.0])\n"
-        f"solve(5, 64); before = peak(); solve({steps}, {paths}); print(peak() - before)"
-    )
+MEMORY = """
+import re, sgdnoise as sn
+
+def status(name):
+    with open("/proc/self/status") as lines:
+        return int(re.search(name + r":\\s+(\\d+)", lines.read())[1]) / 1024
+
+def solve(steps, paths):
+    algorithm = sn.SGD({batch})
+    sn.solve_dmft(sn.Problem(alpha=6), algorithm, 0.1, 0.1 * steps, paths=paths, realisations=1, waiting_times=[0.0])
+
+solve(5, 64)
+with open("/proc/self/clear_refs", "w") as peak:
+    peak.write("5")  # forget the peak so far
+before = status("VmRSS")
+solve({steps}, {paths})
+print(status("VmHWM") - before)
+"""
+
+
+def peak_megabytes(steps, paths, batch):
+    """Peak memory of one solution above that of the loaded library, from a fresh process."""
+    code = MEMORY.format(steps=steps, paths=paths, batch=batch)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(run.stdout)
 
