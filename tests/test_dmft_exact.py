@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from exact_dmft import square_loss_descent, statics
 from scipy.stats import t as student
+from sgdnoise.dmft import population
 
 import sgdnoise as sn
 
@@ -54,12 +55,20 @@ def test_square_loss_is_solved_by_the_marchenko_pastur_law(problem):
     np.testing.assert_allclose(theory.integrated_response.values[later], chi[later], atol=1e-9)
 
 
-def test_marchenko_pastur_test_can_fail():
-    """Negative control: 1% more samples is seen at the fourth digit."""
-    wrong = sn.Problem(alpha=3.03, loss=sn.square)
-    m, *_ = square_loss_descent(sn.Problem(alpha=3, loss=sn.square), 0.1, 40)
-    theory = sn.solve_dmft(wrong, sn.GD(), 0.1, 4.0, paths=500, realisations=1)
-    assert abs(theory.magnetization.values[0, -1] - m[-1]) > 1e-4
+@pytest.mark.parametrize("kernel", ["mu", "M", "Gamma"])
+def test_marchenko_pastur_law_catches_a_wrong_kernel(kernel, monkeypatch):
+    """Negative control: one kernel off by 5% moves the norm by more than a hundred times the tolerance above."""
+    right = population.Population.advance
+
+    def wrong(self, t, r, G):
+        averages = right(self, t, r, G)
+        return averages._replace(**{kernel: 1.05 * getattr(averages, kernel)})
+
+    monkeypatch.setattr(population.Population, "advance", wrong)
+    problem = sn.Problem(alpha=3, loss=sn.square)
+    _, C, *_ = square_loss_descent(problem, 0.1, 40)
+    theory = sn.solve_dmft(problem, sn.GD(), 0.1, 4.0, paths=500, realisations=1)
+    assert np.max(np.abs(theory.norm.values[0] - np.diag(C))) > 1e-3
 
 
 @pytest.mark.statistical

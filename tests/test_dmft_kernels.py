@@ -74,12 +74,13 @@ def test_products_of_forces_of_two_replicas():
     rng = np.random.default_rng(2)
     f = np.zeros((2, 40, 6))
     for t in range(6):
-        f[:, :, t] = np.where(population.batches[t], rng.standard_normal((2, 40)), 0.0)
+        now = np.where(population.batches[t], rng.standard_normal((2, 40)), 0.0)
+        f[:, :, t] = now
         lists = population.count, population.kick, population.force, population.stiff
-        got = kernels.sums(t, 0.1, np.eye(7), f[:, :, t], np.zeros((2, 40)), *lists)
-        kernels.remember(t, f[:, :, t], np.zeros((2, 40)), *lists)
-        np.testing.assert_allclose(got[0], np.einsum("ap,apt->t", f[:, :, t], f[:, :, : t + 1]), atol=1e-12)
-        np.testing.assert_allclose(got[1], np.einsum("ap,apt->t", f[:, :, t], f[::-1, :, : t + 1]), atol=1e-12)
+        got = kernels.sums(t, 0.1, np.eye(7), now, np.zeros((2, 40)), *lists)
+        kernels.remember(t, now, np.zeros((2, 40)), *lists)
+        np.testing.assert_allclose(got[0], np.einsum("ap,apt->t", now, f[:, :, : t + 1]), atol=1e-12)
+        np.testing.assert_allclose(got[1], np.einsum("ap,apt->t", now, f[::-1, :, : t + 1]), atol=1e-12)
 
 
 def test_two_replicas_have_the_average_law_of_one():

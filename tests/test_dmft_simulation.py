@@ -28,7 +28,7 @@ pytestmark = pytest.mark.statistical
 RATE = 1e-3
 STEPS, WAITING, TIMES = 30, 12, (4, 12, 15, 30)
 RUNS = 80
-UNSAT = sn.Problem(alpha=5, delta=1.0, ridge=1.0)
+UNSAT = sn.Problem(alpha=4, delta=1.0, ridge=1.0)
 SAT = sn.Problem(alpha=1.5, delta=1.0, ridge=0.0, init_variance=0.3)
 ALGORITHMS = {
     "GD": sn.GD(),
@@ -99,7 +99,7 @@ def test_theory_is_the_limit_of_training(phase, name):
     assert probability(phase, name) > RATE
 
 
-@pytest.mark.parametrize("kernel", ["mu", "M", "Gamma"])
+@pytest.mark.parametrize("kernel", ["M", "Gamma"])  # a wrong mu, which the weights correct, shows in the exact test
 def test_a_kernel_wrong_by_five_percent_is_caught(kernel, monkeypatch):
     right = population.Population.advance
 

@@ -1,7 +1,8 @@
 r"""The theory in one forward pass.
 
 In discrete time everything at step :math:`t+1` follows from what is known at :math:`t`: the fields of the paths need
-the propagator and the noise up to :math:`t`, and their averages give the next row of both. Nothing is iterated.
+the propagator and the noise up to :math:`t`, and their averages give the next row of both. Nothing is iterated. The
+equations are those of the book, page "The theory in discrete time".
 """
 
 from typing import NamedTuple

@@ -27,7 +27,7 @@ class Kernels(NamedTuple):
 
     def row(self, t: int) -> Averages:
         """Return what enters the step from ``t`` to ``t+1``."""
-        return Averages(self.mu[t], self.M[:, t, : t + 1], self.scale[t], self.Gamma[t, : t + 1])
+        return Averages(self.mu[t], self.M[:, t, : t + 1].copy(), self.scale[t], self.Gamma[t, : t + 1])
 
     def mixed(self, other: "Kernels", share: float) -> "Kernels":
         """Mix in a ``share`` of other kernels; a mixture of positive ``M`` is positive."""

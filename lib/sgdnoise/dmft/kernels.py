@@ -49,7 +49,7 @@ def fields(
     force: Array,
     r: Array,
 ) -> None:
-    r"""Field of every path at time ``t`` (design equation of :math:`r`; Eq. (13) of the paper, integrated).
+    r"""Field of every path at time ``t`` (``eq-field`` of the book; the paper's process of h, integrated).
 
     .. math:: r(t) = m(t)(1+\sqrt\Delta h_0) + \sqrt\Delta\,g(t) - \Delta\,dt\sum_{t'<t}R(t,t')\,s(t')\ell'(r(t'))
 
@@ -92,7 +92,7 @@ def sums(
     r"""Sum over paths what the noise and the memory of the weights need at time ``t``.
 
     The response :math:`D(t,t')` of a path to a push of its field is a sum over chains of active times, so it obeys
-    a recursion backwards in the earlier time, with :math:`D(t,t)=1`,
+    a recursion backwards in the earlier time (``eq-back`` of the book), with :math:`D(t,t)=1`,
 
     .. math:: D(t,t') = -\Delta\,dt\,s(t')\ell''(r(t'))\sum_{t'<u\le t} D(t,u)\,R(u,t') ,
 

@@ -33,7 +33,7 @@ CANCELLED = 1e-14
 
 @jit(fastmath={"contract"})
 def propagator_row(t: int, dt: float, ridge: float, Gamma: Array, G: Array) -> None:
-    r"""Fill :math:`G(t+1,\cdot)` from :math:`\Gamma(t,\cdot)` and the rows up to ``t``.
+    r"""Fill :math:`G(t+1,\cdot)` from :math:`\Gamma(t,\cdot)` and the rows up to ``t`` (``eq-G`` of the book).
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def noise_row(t: int, M: Array, scale: float, Lambda: Array) -> int:
 
 @jit(fastmath={"contract"})
 def factor_row(t: int, dt: float, start: float, G: Array, Lambda: Array, L: Array) -> None:
-    r"""Fill row ``t`` of the factor :math:`L` of the correlation from :math:`G(t,\cdot)` and :math:`\Lambda`.
+    r"""Fill row ``t`` of the factor :math:`L` of the correlation (``eq-C`` of the book).
 
     Parameters
     ----------

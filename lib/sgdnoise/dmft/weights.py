@@ -77,7 +77,7 @@ class Weights:
         return np.asarray(self.m**2 + np.mean(np.sum(self.L**2, axis=2), axis=0))
 
     def distance(self) -> Array:
-        r"""Distance between two replicas, :math:`d=\sqrt{2C_-(t,t)}`: a sum of squares, with no cancellation."""
+        r"""Distance between two replicas, :math:`d=\sqrt{2C_-(t,t)}` (``eq-distance`` of the book)."""
         return np.asarray(math.sqrt(2) * np.sqrt(np.sum(self.L[1] ** 2, axis=1)))
 
     def integrated_response(self, waiting: NDArray[np.intp]) -> Array:
