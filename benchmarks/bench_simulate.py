@@ -339,7 +339,7 @@ def compare(arguments):
         results["work"].append(row)
         other = f", JAX 1/{row['numpy_over_jax']:.1f}" if jax else ""
         print(
-            f"{work.name:14s} NumPy {row['numpy_seconds']:.1f} s a data set, ours 1/{row['numpy_over_ours']:.1f}{other} "
+            f"{work.name:14s} NumPy {row['numpy_seconds']:.1f} s a set, ours 1/{row['numpy_over_ours']:.1f}{other} "
             f"(goal 1/{work.goal}); {rate:.0f} GFlop/s = {100 * row['part_of_gemm']:.0f} % of GEMM; "
             f"{work.data_sets} data sets in {row['paper_minutes']:.1f} min",
             flush=True,
