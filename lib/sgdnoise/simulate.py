@@ -248,10 +248,10 @@ def _train_all(plan: Plan, threads: int, on_divergence: str, show: bool | None) 
 
 def _dataset(plan: Plan, run: Run, traces: list[Trace], wall_time: float) -> xr.Dataset:
     variables = {name: np.array([trace.observables[name] for trace in traces]) for name in traces[0].observables}
-    diverged = next((trace.diverged for trace in traces if trace.diverged), "")
-    if diverged:
-        variables = {name: np.full_like(values, np.nan) for name, values in variables.items()}
     variables["error"] = results.generalisation_error(variables["magnetization"], variables["norm"], plan.problem.delta)
+    diverged = next((trace.diverged for trace in traces if trace.diverged), "")
+    if diverged:  # no value of any realisation is left, so that none can be averaged
+        variables = {name: np.full_like(values, np.nan) for name, values in variables.items()}
     if plan.stop is not None:
         variables["stopping_time"] = np.array([trace.stopping_time for trace in traces])
         _tell_unstopped(plan, run, variables["stopping_time"])

@@ -32,8 +32,8 @@ class Log:
         self.grids = [record_steps(run, plan.record_every) for run in plan.runs]
         self.tables = [self._table(len(run.waits), grid.size) for run, grid in zip(plan.runs, self.grids, strict=True)]
         self.place = [0] * len(plan.runs)
+        self.complete = [False] * len(plan.runs)  # all replicas rest, and what they came to is written down
         self.chi = np.zeros((len(self.columns), len(plan.runs[0].waits)))
-        self.final: dict[int, tuple[float, float]] = {}
 
     def wait(self, k: int, frozen: Mask) -> None:
         """Mark waiting times, apply kicks and integrate the response up to step ``k``."""
@@ -53,8 +53,12 @@ class Log:
         if any(wait <= k < run.steps for run in self.plan.runs for wait in run.waits):
             return 1
         events = [wait for run in self.plan.runs for wait in run.waits if wait > k]
-        events += [int(grid[place]) for grid, place in zip(self.grids, self.place, strict=True) if place < grid.size]
-        return min(MOST_STEPS, *(event - k for event in events if event > k))
+        events += [
+            int(grid[place])
+            for grid, place, complete in zip(self.grids, self.place, self.complete, strict=True)
+            if place < grid.size and not complete
+        ]
+        return min([MOST_STEPS, *(event - k for event in events if event > k)])
 
     def record(self, k: int, guard: Guard, everything: bool) -> None:
         """Write down the runs whose turn it is at step ``k``, or all that are not complete; diverged ones never."""
@@ -62,17 +66,27 @@ class Log:
             i
             for i, grid in enumerate(self.grids)
             if self.place[i] < grid.size
+            and not self.complete[i]
             and (everything or grid[self.place[i]] == k)
             and not guard.lost[self._part(i)].any()
         ]
         if not due:
             return
-        full = [i for i in due if everything or k % self.plan.loss_every == 0 or k == self.plan.runs[i].steps]
-        losses = self._losses(full, guard.state != RUNNING, guard.norm)
+        running = guard.state == RUNNING
+        full = [
+            i
+            for i in due
+            if everything
+            or k % self.plan.loss_every == 0
+            or k == self.plan.runs[i].steps
+            or not running[self._part(i)].any()
+        ]
+        losses = self._losses(full, guard.norm)
         magnetization = self.space.magnetization()
         for i in due:
             self._write(i, k, magnetization, guard.norm, losses)
             self.place[i] += 1
+            self.complete[i] = not running[self._part(i)].any()
 
     def traces(self, guard: Guard) -> list[Trace]:
         """Average over replicas. After all its replicas have stopped a run keeps its values; if it diverged, none."""
@@ -117,19 +131,16 @@ class Log:
                     table["correlation"][r, j, at] = self.space.overlap(c, j)
                     table["integrated_response"][r, j, at] = self.chi[c, j]
 
-    def _losses(self, runs: list[int], frozen: Mask, norm: Array) -> dict[int, tuple[float, float]]:
-        """Loss and unsatisfied fraction of the columns of these runs; a frozen column is looked at only once."""
+    def _losses(self, runs: list[int], norm: Array) -> dict[int, tuple[float, float]]:
+        """Loss and unsatisfied fraction of the columns of these runs."""
         columns = [c for i in runs for c in range(self._part(i).start, self._part(i).stop)]
+        if not columns:
+            return {}
         wanted = np.zeros(norm.size, dtype=bool)
-        wanted[[c for c in columns if c not in self.final]] = True
+        wanted[columns] = True
         problem, plan = self.plan.problem, self.plan
-        losses = {c: self.final[c] for c in columns if c in self.final}
-        if wanted.any():
-            h = self.space.preactivations(wanted)
-        for c in np.flatnonzero(wanted).tolist():
-            data = np.sum(problem.loss.value(h[c], problem.margin), dtype=np.float64) / plan.features
-            unsatisfied = np.count_nonzero(h[c] < problem.margin) / plan.samples
-            losses[c] = float(data + 0.5 * problem.ridge * norm[c]), unsatisfied
-            if frozen[c]:
-                self.final[c] = losses[c]
-        return losses
+        h = self.space.preactivations(wanted)[columns]
+        data = np.sum(problem.loss.value(h, problem.margin), axis=1, dtype=np.float64) / plan.features
+        unsatisfied = np.count_nonzero(h < problem.margin, axis=1) / plan.samples
+        loss = data + 0.5 * problem.ridge * norm[columns]
+        return dict(zip(columns, zip(loss.tolist(), unsatisfied.tolist(), strict=True), strict=True))
