@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 import sgdnoise as sn
 
 UNSAT = sn.Problem(alpha=6)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from exact_dmft import square_loss_descent, statics
 from scipy.stats import t as student
-from sgdnoise.dmft import population
 
 import sgdnoise as sn
+from sgdnoise.dmft import population
 
 RATE = 1e-3
 

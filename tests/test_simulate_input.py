@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+
 import sgdnoise as sn
 from sgdnoise.simulation.progress import Progress
 

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-import sgdnoise as sn
 from scipy import stats
+
+import sgdnoise as sn
 
 
 def statics(alpha, delta, ridge, kappa=1.0):
