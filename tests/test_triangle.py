@@ -18,7 +18,7 @@ def linear():
 
 @pytest.fixture(scope="module")
 def theory():
-    return sn.solve_dmft(PROBLEM, ALGORITHM, DT, duration=9.0, paths=600, realisations=8, seed=1)
+    return sn.solve_dmft(PROBLEM, ALGORITHM, DT, duration=9.0, paths=1000, realisations=8, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_the_slope_falls_with_the_lag():
     response leaves out. Control: a straight plot is refused at the same level.
     """
     algorithm, lags = sn.SGD(batch=0.5), (0.1, 0.8)
-    theory = sn.solve_dmft(PROBLEM, algorithm, DT, duration=5.0, paths=600, realisations=8, seed=3)
+    theory = sn.solve_dmft(PROBLEM, algorithm, DT, duration=5.0, paths=1000, realisations=8, seed=3)
     local = sn.local_temperature(theory, lags=lags, symmetric=True)
     exact = sn.local_temperature(sn.linear_response(PROBLEM, algorithm, DT, duration=5.0), lags=lags).slope.values
     fall, bar = float(local.slope[0] - local.slope[1]), stats.t.ppf(1 - 5e-4, 7) * math.hypot(*local.error.values)
@@ -70,7 +70,7 @@ def test_persistent_sgd_has_a_plateau_where_linear_response_says(persistence, se
     problem, algorithm = sn.Problem(alpha=8), sn.PersistentSGD(batch=0.3, persistence=persistence)
     predicted = sn.linear_response(problem, algorithm, DT, duration=1.0)
     assert math.isfinite(predicted.plateau_temperature) == settles
-    dataset = sn.solve_dmft(problem, algorithm, DT, duration=12.0, paths=600, realisations=6, seed=2)
+    dataset = sn.solve_dmft(problem, algorithm, DT, duration=12.0, paths=1000, realisations=6, seed=2)
     if settles:
         assert sn.effective_temperature(dataset, method="tail", lags=(0.0, 4.0)).value > 0
     else:
