@@ -181,6 +181,24 @@ def test_critical_alpha_against_quadrature():
         assert sn.critical_alpha(delta) == pytest.approx(-best.fun, rel=1e-9)
 
 
+@pytest.mark.parametrize("delta", [0.05, 1.0, 10.0])
+def test_critical_alpha_against_sixty_digit_arithmetic(delta):
+    """The maximum by golden-section search in 60-digit arithmetic."""
+    spread = high_precision.Decimal(delta).sqrt()
+
+    def ratio(m):
+        x = -m / spread
+        P, p = high_precision.below(x), high_precision.density(x)
+        return (1 - m * m) / ((1 + x * x) * P + x * p)
+
+    low, high = high_precision.Decimal(0), high_precision.Decimal(1)
+    golden = (high_precision.Decimal(5).sqrt() - 1) / 2
+    for _ in range(50):  # to 1e-10 in m, hence 1e-20 in the maximum
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, right) if ratio(left) > ratio(right) else (left, high)
+    assert sn.critical_alpha(delta) == pytest.approx(float(ratio((low + high) / 2)), rel=1e-12)
+
+
 def test_critical_alpha_at_the_ends_and_for_bad_input():
     assert sn.critical_alpha(1e12) == pytest.approx(2, rel=1e-11)
     assert 1e22 < sn.critical_alpha(0.01) < 1e23
