@@ -14,7 +14,8 @@ from scipy.stats import chi2
 from scipy.stats import t as student
 
 import sgdnoise as sn
-from sgdnoise.dmft import population
+from sgdnoise.dmft import iterative, population
+from sgdnoise.dmft.causal import solve_causal
 
 RATE = 1e-3
 NAMES = ("magnetization", "norm", "loss", "unsatisfied", "distance")
@@ -86,6 +87,14 @@ def test_gradient_descent_is_a_batch_of_everything_to_the_last_bit(algorithm):
     full = sn.solve_dmft(sn.Problem(alpha=3), sn.GD(), 0.1, 1.0, **options)
     assert full.equals(sn.solve_dmft(sn.Problem(alpha=3), algorithm, 0.1, 1.0, **options))
     np.testing.assert_array_equal(full.distance, 0.0)
+
+
+def test_causal_solution_is_a_fixed_point_of_the_iteration():
+    chain = sn.SGD(0.3).chain(0.1)
+    paths = population.Population.draw(sn.Problem(alpha=6), chain, 0.1, (20, 2, 300), True, np.random.SeedSequence(3))
+    kernels, *_ = iterative.sweep(paths, solve_causal(paths).weights)
+    again, *_ = iterative.sweep(paths, iterative.integrate(paths, kernels))
+    assert again.difference(kernels) == 0
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

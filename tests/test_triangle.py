@@ -3,8 +3,9 @@
 import math
 
 import pytest
-import sgdnoise as sn
 from scipy import stats
+
+import sgdnoise as sn
 
 pytest.importorskip("sgdnoise.dmft")
 
