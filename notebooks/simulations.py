@@ -44,8 +44,8 @@ sizes, data_sets = {
 # In the UNSAT phase ($\alpha = 6$, $\Delta = \lambda = 1$, vanilla SGD with $b = 0.3$ at $dt = 0.1$) two replicas run
 # to their stationary state, and we average over $5 < t \le 10$. In the SAT phase ($\alpha = \Delta = 0.5$,
 # $\lambda = 0$, p-SGD with $b = 0.3$, $\tau = 2$ at $dt = 0.2$) they run until the stochastic gradient falls to
-# $10^{-10}$. Four numbers are kept of each data set: magnetisation $m$, norm $q$, distance $d$ of the replicas, and the fraction $c$ of
-# samples inside the margin.
+# $10^{-10}$. Four numbers are kept of each data set: magnetisation $m$, norm $q$, distance $d$ of the replicas, and the
+# fraction $c$ of samples inside the margin.
 
 # %%
 NAMES = {"magnetization": "m", "norm": "q", "distance": "d", "unsatisfied": "c"}
@@ -130,8 +130,8 @@ glue("freedom", len(sizes) - 2, display=False)
 
 # %% [markdown]
 # The misfit should be about {glue:}`freedom`, the number of sizes less two. The correction that stands out
-# most clearly is that of {glue:text}`largest`. In the UNSAT phase corrections are below what 100 data sets of the paper's
-# sizes can see, and theory and simulation can be compared directly.
+# most clearly is that of {glue:text}`largest`. In the UNSAT phase corrections are below what 100 data sets of the
+# paper's sizes can see, and theory and simulation can be compared directly.
 #
 # The SAT phase is less kind, and for a reason that is not in the theory: the stopping rule looks at the *batch*. About
 # $b\,c\,\alpha N$ samples of a batch still pull; where that is a handful, sooner or later none does, the stochastic
