@@ -1,0 +1,177 @@
+# ---
+# jupyter:
+#   expected_seconds:
+#     paper: 600
+#     smoke: 15
+#     standard: 90
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # How far a finite network is from the limit
+#
+# The theory is about infinitely many weights; a simulation has $N$ of them. Whether a figure with $N = 750$ may be
+# laid over a curve for $N = \infty$ is a question with a measurable answer: train at several sizes and look at
+# what is left of the difference. An average over data sets $x_N$ should approach its limit as $x_\infty + a/N$, and
+# the scatter from one data set to the next should shrink as $1/\sqrt N$. The second is the larger of the two by far:
+# with $n$ data sets the error of the mean is about $1/\sqrt{nN}$, the correction $1/N$.
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+import sgdnoise as sn
+from IPython.display import Markdown, display
+from myst_nb import glue
+from sgdnoise import plotting
+
+plotting.use_style()
+sizes, data_sets = {
+    "smoke": ([100, 150, 200], [12, 10, 8]),
+    "standard": ([250, 500, 1000, 2000], [96, 48, 24, 16]),
+    "paper": ([250, 500, 1000, 2000], [800, 400, 200, 100]),
+}[profile]
+
+# %% [markdown]
+# ## Four observables, two phases
+#
+# In the UNSAT phase ($\alpha = 6$, $\Delta = \lambda = 1$, vanilla SGD with $b = 0.3$ at $dt = 0.1$) two replicas run
+# to their stationary state, and we average over $5 < t \le 10$. In the SAT phase ($\alpha = \Delta = 0.5$,
+# $\lambda = 0$, p-SGD with $b = 0.3$, $\tau = 2$ at $dt = 0.2$) they run until the stochastic gradient falls to
+# $10^{-10}$. Four numbers are kept of each data set: magnetisation $m$, norm $q$, distance $d$ of the replicas, and the
+# fraction $c$ of samples inside the margin.
+
+# %%
+NAMES = {"magnetization": "m", "norm": "q", "distance": "d", "unsatisfied": "c"}
+unsat = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
+sat = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0)
+
+
+def stationary(features, realisations):
+    """Averages of two replicas of SGD over the second half of a run in the UNSAT phase."""
+    options = {"features": features, "realisations": realisations, "replicas": 2, "seed": seed, "record_every": 5}
+    run = sn.simulate(unsat, sn.SGD(batch=0.3), 0.1, 10.0, **options)
+    return run.sel(time=slice(5.1, None)).mean("time")
+
+
+def landed(features, realisations):
+    """State of two replicas of p-SGD where they come to rest in the SAT phase."""
+    options = {"features": features, "realisations": realisations, "replicas": 2, "seed": seed, "record_every": 100}
+    run = sn.simulate(sat, sn.PersistentSGD(batch=0.3, persistence=2.0), 0.2, 2000.0, stop_gradient=1e-10, **options)
+    return run.isel(time=-1)
+
+
+phases = {
+    phase: [measure(N, count) for N, count in zip(sizes, data_sets, strict=True)]
+    for phase, measure in (("UNSAT", stationary), ("SAT", landed))
+}
+
+
+# %% tags=["hide-input"]
+def straight_line(values, errors):
+    """Weighted least squares of ``limit + slope / N``: both, their standard errors, and the chi-squared of the fit."""
+    design = np.stack([np.ones(len(sizes)), 1 / np.array(sizes)], axis=1) / errors[:, None]
+    covariance = np.linalg.inv(design.T @ design)
+    fit = covariance @ design.T @ (values / errors)
+    return fit, np.sqrt(np.diag(covariance)), float(np.sum((values / errors - design @ fit) ** 2))
+
+
+figure, panels = plt.subplots(2, 4, figsize=(7.0, 3.6), sharex=True)
+table = []
+for row, (phase, runs) in zip(panels, phases.items(), strict=True):
+    for axes, (name, letter) in zip(row, NAMES.items(), strict=True):
+        means, errors = np.array([plotting.mean_and_error(run[name]) for run in runs]).T
+        fit, fit_errors, misfit = straight_line(means, errors)
+        line = np.array([0, 1 / min(sizes)])
+        axes.errorbar(1 / np.array(sizes), means, 2 * errors, fmt="o", color=plotting.COLORS["blue"])
+        axes.plot(line, fit[0] + fit[1] * line, color=plotting.COLORS["red"], linestyle="-", linewidth=1)
+        axes.set(title=f"{phase}: ${letter}$", xlim=(0, 1.1 / min(sizes)))
+        table.append((phase, letter, *fit, *fit_errors, misfit))
+for axes in panels[1]:
+    axes.set_xlabel("$1/N$")
+glue("finite_size", figure, display=False)
+glue("sizes", ", ".join(map(str, sizes)), display=False)
+plt.close(figure)
+
+# %% [markdown]
+# ```{glue:figure} finite_size
+# ---
+# name: fig-finite-size
+# alt: >-
+#   Eight panels of an observable against one over N, four for the UNSAT and four for the SAT phase. The points lie on
+#   almost horizontal lines; their error bars are about as large as the differences between them.
+# ---
+# Magnetisation, norm, distance and unsatisfied fraction against $1/N$ for $N =$ {glue:text}`sizes`, with two standard
+# errors, and the straight line $x_\infty + a/N$ that fits them best.
+# ```
+
+# %% tags=["hide-input"]
+lines = ["| phase | observable | limit $x_\\infty$ | correction $a$ | at $N=1000$, relative | misfit $\\chi^2$ |"]
+lines += ["|---|---|---|---|---|---|"]
+for phase, letter, limit, slope, limit_error, slope_error, misfit in table:
+    lines.append(
+        f"| {phase} | ${letter}$ | {limit:.4f} ± {limit_error:.4f} | {slope:.2f} ± {slope_error:.2f} "
+        f"| {slope / 1000 / limit:.2%} ± {slope_error / 1000 / limit:.2%} | {misfit:.1f} |"
+    )
+display(Markdown("\n".join(lines)))
+largest = max(table, key=lambda line: abs(line[3]) / line[5])
+glue(
+    "largest",
+    f"${largest[1]}$ in the {largest[0]} phase, at {abs(largest[3]) / largest[5]:.1f} standard errors",
+    display=False,
+)
+glue("freedom", len(sizes) - 2, display=False)
+
+# %% [markdown]
+# The misfit should be about {glue:}`freedom`, the number of sizes less two. The correction that stands out
+# most clearly is that of {glue:text}`largest`. In the UNSAT phase corrections are below what 100 data sets of the
+# paper's sizes can see, and theory and simulation can be compared directly.
+#
+# The SAT phase is less kind, and for a reason that is not in the theory: the stopping rule looks at the *batch*. About
+# $b\,c\,\alpha N$ samples of a batch still pull; where that is a handful, sooner or later none does, the stochastic
+# gradient is exactly zero, and the run stops before it has arrived. With $c \approx 0.25$ and these parameters it is
+# $N/27$, so that such accidents are common at $N = 100$, rare at $N = 250$, and gone from $N = 500$ on.
+#
+# ## Gradient descent has a largest step
+#
+# Gradient descent converges as long as its step is below two over the largest eigenvalue of the Hessian,
+# $\lambda + A_S^{\mathsf T} A_S$, where $S$ are the samples inside the margin. Beyond, the
+# minimum repels: the weights jump from side to side, the set $S$ shrinks until the jumps no longer grow, and a
+# bounded oscillation is left, with a norm and a loss that look like a plateau and are not one. We call this diverged,
+# by a rule that cannot hit a healthy run: below the limit every step of full-batch descent lowers the loss, so a
+# loss that still rises in the second half of a run is over it. Stochastic batches are never judged like this.
+
+# %%
+rates = [0.1, 0.15, 0.18, 0.2, 0.25, 0.4]
+steps = {rate: round(30 / rate) for rate in rates}
+runs = {
+    rate: sn.simulate(
+        unsat, sn.GD(), rate, rate * steps[rate], features=sizes[1], realisations=4, seed=seed, on_divergence="mark"
+    )
+    for rate in rates
+}
+lines = ["| $dt$ | norm $q$ at the end | |", "|---|---|---|"]
+for rate, run in runs.items():
+    verdict = "does not settle" if "diverged" in run.attrs else "settles"
+    norm = "" if "diverged" in run.attrs else f"{float(run.norm[:, -1].mean()):.4f}"
+    lines.append(f"| {rate:g} | {norm} | {verdict} |")
+display(Markdown("\n".join(lines)))
+
+# %% [markdown]
+# ## What a run costs
+#
+# The simulators do as little as the algorithm allows. With more samples than features the data are read once a step, in
+# blocks that stay in the cache while all runs on that data set (algorithms, learning rates, replicas) take their batch
+# rows by fours, two runs at a time. With fewer samples than features nothing but the pre-activations
+# $h = A w$ is stepped, with the Gram matrix $A A^{\mathsf T}$; magnetisation, norm, distance and gradient are sums over
+# samples. Random numbers come from a counter-based generator, so that every batch is a function of seed, replica and
+# step, and a run is the same to the last bit on any number of threads and in any company.
+#
+# `python benchmarks/bench_simulate.py` measures the four kinds of work of the paper against a plain NumPy loop and
+# against JAX on the machine at hand, with the machine's own limits beside them.
