@@ -26,9 +26,10 @@ seed = 0
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
-import sgdnoise as sn
 from IPython.display import Markdown, display
 from myst_nb import glue
+
+import sgdnoise as sn
 from sgdnoise import plotting
 
 plotting.use_style()

@@ -32,6 +32,9 @@ def read_executed(text: str) -> NotebookNode:
     if not copies:
         raise Refusal(f"notebook {title!r} has not been run with this text, library and profile; use `make book`")
     executed = nbformat.read(copies[0], as_version=4)
+    for cell in executed.cells:  # findings are for the scorecard, not for the page
+        if cell.cell_type == "code":
+            cell.outputs = [o for o in cell.outputs if ledger.MIME not in o.get("data", {})]
     name = copies[0].name.rpartition("-")[0]
     if (paths.RESULTS / "used" / f"{name}.json").is_file():
         link = f'<a href="../{DOWNLOADS}/{name}.zip" download>{name}.zip</a>'
