@@ -27,7 +27,7 @@ pytestmark = pytest.mark.statistical
 
 RATE = 1e-3
 STEPS, WAITING, TIMES = 30, 12, (4, 12, 15, 30)
-RUNS = 80
+RUNS = 64
 UNSAT = sn.Problem(alpha=4, delta=1.0, ridge=1.0)
 SAT = sn.Problem(alpha=1.5, delta=1.0, ridge=0.0, init_variance=0.3)
 ALGORITHMS = {
