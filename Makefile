@@ -9,6 +9,9 @@ NAME ?=
 ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
+# One test process a core, each with one thread.
+PARALLEL := -n auto
+ONE_THREAD := NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 # The environment is ours: compiled once, its packages are imported several times faster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -35,16 +38,20 @@ book: setup ## run every notebook and render the book
 
 .PHONY: test
 test: setup ## lint, type check and the whole test suite, with the JIT on and off
-	@$(RUN) -m ruff check .
-	@$(RUN) -m ruff format --check .
-	@$(RUN) -m mypy
-	@$(RUN) -m pytest -m "not faults" $(ARGS)
-	@echo "The kernels once more, with the JIT off:"
-	@NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -m kernel -q $(ARGS)
+	@began=$$(date +%s) \
+	&& $(RUN) -m ruff check . \
+	&& $(RUN) -m ruff format --check . \
+	&& $(RUN) -m mypy \
+	&& $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -m "not faults and not endtoend" $(ARGS) \
+	&& echo "The kernels once more, with the JIT off:" \
+	&& NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -q -m kernel $(ARGS) \
+	&& echo "Notebooks, the built book, and the book in a browser:" \
+	&& $(RUN) -m pytest -m endtoend $(ARGS) \
+	&& $(RUN) -m bookbuild timed test $$(( $$(date +%s) - began ))
 
 .PHONY: faults
 faults: setup ## kills, full disks, damaged files, a cluster, random input: several minutes
-	@$(RUN) -m pytest -m faults $(ARGS)
+	@$(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -m faults $(ARGS)
 
 .PHONY: notebook
 notebook: setup ## run one notebook: NAME=the_model PROFILE=smoke ARGS="-p seed 3"

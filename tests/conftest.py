@@ -4,19 +4,21 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from bookbuild.paths import BUILD, ROOT
-from bookbuild.progress import save_timings
+from bookbuild.paths import ROOT
 
 COPIED = ("book", "notebooks", "lib", "_config.yml", "_toc.yml", "requirements.lock", "README.md", "CITATION.cff")
 
 
 def copy_project(folder: Path) -> Path:
-    """Copy what the build needs; the copy finds its own paths, so that nothing of the user's build is touched."""
+    """Copy what the build needs; the copy finds its own paths, so that nothing of the user's build is touched.
+
+    The build's code is imported from ``build/bookbuild`` of the copy, and the library, which is the same, from its
+    usual place: its kernels are compiled there already.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     ignore = shutil.ignore_patterns("__pycache__", "*.ipynb")
     for name in COPIED:
@@ -25,12 +27,13 @@ def copy_project(folder: Path) -> Path:
             shutil.copytree(top, folder / name, ignore=ignore)
         else:
             shutil.copy(top, folder / name)
+    shutil.copytree(ROOT / "lib" / "bookbuild", folder / "build" / "bookbuild", ignore=ignore)
     return folder
 
 
 def environment(project: Path, **more: str) -> dict[str, str]:
-    """Return an environment in which the copy's own library is the one that is imported."""
-    return {**os.environ, "PYTHONPATH": str(project / "lib"), **more}
+    """Return an environment in which the copy builds itself."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(project / "build"), str(ROOT / "lib")]), **more}
 
 
 def run(project: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -43,20 +46,6 @@ def run(project: Path, *words: str, **more: str) -> subprocess.CompletedProcess[
         text=True,
         check=False,
     )
-
-
-def pytest_sessionstart(session):
-    session.config.began = time.monotonic()
-
-
-def pytest_sessionfinish(session, exitstatus):
-    """Remember how long the whole suite takes, for the README."""
-    partial = (
-        session.config.option.markexpr or session.config.option.keyword or session.config.args_source.name == "ARGS"
-    )
-    if exitstatus == 0 and not partial:
-        BUILD.mkdir(exist_ok=True)
-        save_timings({"test": time.monotonic() - session.config.began})
 
 
 @pytest.fixture(scope="session")

@@ -46,12 +46,12 @@ def write(project, name, seconds=0.0, body="seed"):
 def small(tmp_path):
     """A project with two quick notebooks and one page."""
     project = copy_project(tmp_path / "small")
-    (project / "notebooks" / "the_model.py").unlink()
     for path in (project / "notebooks").glob("*.py"):
         path.unlink()
     write(project, "one", seconds=0.3)
     write(project, "two")
     (project / "book" / "index.md").write_text("# A book\n\n" + "Words. " * 50)
+    (project / "book" / "claims.yml").write_text("[]")
     chapters = "".join(f"  - file: notebooks/{name}\n" for name in ("one", "two"))
     (project / "_toc.yml").write_text(f"format: jb-book\nroot: book/index\nchapters:\n{chapters}")
     return project
@@ -80,7 +80,7 @@ def processes_of(project):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/environ", "rb") as file:
-                    mine = f"PYTHONPATH={project}/lib".encode() in file.read().split(b"\0")
+                    mine = f"PYTHONPATH={project}/build".encode() in file.read()
                 with open(f"/proc/{name}/stat") as file:
                     alive = file.read().rsplit(")", 1)[1].split()[0] != "Z"
             except OSError:

@@ -142,6 +142,7 @@ def test_kills_of_builds(tmp_path):
         for size, notebook in ((20, "one"), (40, "two")):
             (project / "notebooks" / f"{notebook}.py").write_text(NOTEBOOK.format(name=notebook, size=size))
         (project / "book" / "index.md").write_text("# A book\n\n" + "Words. " * 50)
+        (project / "book" / "claims.yml").write_text("[]")
         toc = "format: jb-book\nroot: book/index\nchapters:\n  - file: notebooks/one\n  - file: notebooks/two\n"
         (project / "_toc.yml").write_text(toc)
         projects.append(project)

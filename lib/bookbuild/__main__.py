@@ -1,4 +1,4 @@
-"""The commands behind the Makefile: ``python -m bookbuild {book,notebook,pair,serve,bench,readme}``."""
+"""The commands behind the Makefile: ``python -m bookbuild {book,notebook,pair,serve,bench,timed,readme}``."""
 
 import argparse
 import functools
@@ -12,6 +12,7 @@ import jupytext
 
 from bookbuild import book, paths, readme, source
 from bookbuild.figures import extract
+from bookbuild.progress import save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, run_all, say
 
@@ -61,6 +62,12 @@ def bench(arguments: argparse.Namespace) -> None:
         say(f"  measured: {os.path.relpath(out)}")
 
 
+def timed(arguments: argparse.Namespace) -> None:
+    """Remember how long something took, for the README."""
+    paths.BUILD.mkdir(exist_ok=True)
+    save_timings({arguments.what: arguments.seconds})
+
+
 def remake_readme(_: argparse.Namespace) -> None:
     """Remake the figure and the timings of the README."""
     readme.update()
@@ -97,6 +104,10 @@ def parse(words: list[str]) -> argparse.Namespace:
     one = commands.add_parser("bench", help="measure speed")
     one.set_defaults(run=bench)
     one.add_argument("words", nargs="*", help="passed on to the benchmarks")
+    one = commands.add_parser("timed", help="remember how long something took")
+    one.set_defaults(run=timed)
+    one.add_argument("what")
+    one.add_argument("seconds", type=float)
     one = commands.add_parser("readme", help="remake the figure and the timings of the README")
     one.set_defaults(run=remake_readme)
     return parser.parse_args(words)
