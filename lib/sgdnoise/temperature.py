@@ -75,6 +75,11 @@ class Temperature:
     curve: xr.Dataset = field(repr=False, compare=False)
     local: xr.Dataset = field(repr=False, compare=False)
 
+    def __str__(self) -> str:
+        first, last = self.lags
+        waits = f"{len(self.waiting_times)} waiting times from {self.waiting_times[0]:g}"
+        return f"{self.value:.5g} ± {self.error:.1g} ({self.method}, lags {first:g} to {last:g}, {waits})"
+
 
 class NoPlateauError(TemperatureError):
     """The curve has no well-defined slope; ``estimate`` is what the method would have returned."""
