@@ -96,6 +96,16 @@ def test_only_the_part_of_the_library_that_is_used_counts(monkeypatch, tmp_path)
         assert (key_of(sn.simulate, {"x": 1}, 0) != before) is changes
 
 
+def test_functions_of_other_packages_count_by_their_version(monkeypatch):
+    from scipy.optimize import linprog
+
+    mine = make("def f(x): return linprog(x)", linprog=linprog)
+    before = key_of(mine, {"x": 1}, 0)
+    assert any("scipy.optimize" in str(part) and "of scipy 1" in str(part) for part in fingerprint.describe(mine))
+    monkeypatch.setattr(fingerprint, "package_version", lambda _: "scipy 99")
+    assert key_of(mine, {"x": 1}, 0) != before
+
+
 def test_key_is_the_same_in_another_process():
     code = "import test_fingerprint as t; print(t.key_of(t.target, {'x': 1.5}, 3), t.key_of(t.sn.simulate, {}, 0))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="tests")

@@ -14,7 +14,7 @@ import sgdnoise as sn
 pytestmark = pytest.mark.faults
 
 REFUSALS = (ValueError, TypeError, MemoryError, sn.DivergedError)
-SETTINGS = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 anything = st.one_of(
     st.none(),
@@ -115,6 +115,42 @@ def test_simulate_with_anything(arguments):
     made = attempt(lambda: sn.simulate(**{**usual, **arguments}))
     if made is not None:
         assert all(np.isfinite(made[name]).all() for name in made.data_vars)
+
+
+@SETTINGS
+@given(problems, algorithms, st.sampled_from([1e-9, 0.01, 0.1, 0.5, 2.0, 1e5]), st.integers(1, 5), st.integers(1, 2))
+def test_theory_with_extreme_numbers(problem, algorithm, learning_rate, steps, replicas):
+    options = {"paths": 20, "realisations": 2, "replicas": replicas}
+    made = attempt(lambda: sn.solve_dmft(problem, algorithm, learning_rate, steps * learning_rate, **options))
+    if made is not None:
+        assert made.sizes == {"realisation": 2, "time": steps + 1, "waiting_time": steps + 1}
+        for name in made.data_vars:
+            known = made[name] if "waiting_time" not in made[name].dims else made[name].where(after(made), 0.0)
+            assert np.isfinite(known).all(), (name, made[name].values)
+
+
+def after(made):
+    """Where time has reached the waiting time; before it there is nothing to know."""
+    return made.time >= made.waiting_time - 1e-12
+
+
+dmft_names = ["problem", "algorithm", "learning_rate", "duration", "paths", "replicas", "realisations", "seed"]
+dmft_names += ["method", "waiting_times", "tolerance", "damping", "max_iterations", "variance_reduction"]
+
+
+@SETTINGS
+@given(st.dictionaries(st.sampled_from(dmft_names), anything, min_size=1))
+def test_theory_with_anything(arguments):
+    usual = {"problem": sn.Problem(alpha=2), "algorithm": sn.SGD(0.5), "learning_rate": 0.1, "duration": 0.3}
+    usual |= {"paths": 20, "realisations": 2}
+    for name, most in (("realisations", 20), ("paths", 5000), ("duration", 10), ("max_iterations", 50)):
+        if isinstance(arguments.get(name), int | float) and arguments[name] > most:
+            del arguments[name]
+    if isinstance(arguments.get("learning_rate"), float) and 0 < arguments["learning_rate"] < 1e-2:
+        del arguments["learning_rate"]
+    made = attempt(lambda: sn.solve_dmft(**{**usual, **arguments}))
+    if made is not None:
+        assert all(np.isfinite(made[name]).all() for name in ("magnetization", "norm", "loss", "error"))
 
 
 @SETTINGS

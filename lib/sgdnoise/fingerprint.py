@@ -13,9 +13,11 @@ import importlib.util
 import inspect
 import json
 import math
+import os
 import platform
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -83,6 +85,9 @@ def user_code(function: Any, seen: set[int]) -> Iterator[str | dict[str, str]]:
     if id(function) in seen:
         return
     seen.add(id(function))
+    if is_installed(function):
+        yield f"{function.__module__}.{function.__qualname__} of {package_version(function.__module__)}"
+        return
     if not isinstance(function, FunctionType):
         yield f"builtin {getattr(function, '__module__', '')}.{getattr(function, '__qualname__', function)!s}"
         return
@@ -111,6 +116,29 @@ def user_code(function: Any, seen: set[int]) -> Iterator[str | dict[str, str]]:
             yield modules_in(described)
 
 
+def is_installed(function: Any) -> bool:
+    """Tell whether a function belongs to an installed package or to Python itself, which a version identifies."""
+    if not isinstance(function, FunctionType):
+        return False
+    places = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    file = os.path.abspath(function.__code__.co_filename)
+    return any(file.startswith(place + os.sep) for place in places)
+
+
+@functools.cache
+def package_version(module: str) -> str:
+    """Return the version of the installed package that a module belongs to, or that of Python."""
+    for distribution in distributions().get(module.split(".")[0], []):
+        return f"{distribution} {version(distribution)}"
+    return f"Python {platform.python_version()}"
+
+
+@functools.cache
+def distributions() -> Mapping[str, list[str]]:
+    """Return which installed packages provide which top-level modules."""
+    return packages_distributions()
+
+
 def code_hash(code: CodeType) -> str:
     """Hash the compiled code of a function whose source is not to be had; addresses in memory do not count."""
     constants = [code_hash(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts]
@@ -129,7 +157,7 @@ def module_uses(module: ModuleType, names: set[str]) -> Iterator[str | dict[str,
     """Say what the use of a module makes a result depend on: for the library, the modules behind the names used."""
     top = module.__name__.split(".")[0]
     if top != PACKAGE:
-        yield f"module {module.__name__}"
+        yield f"{module.__name__} of {package_version(module.__name__)}"
         return
     modules = {module.__name__} if module.__name__ != PACKAGE else set()
     for name in names:

@@ -1,0 +1,141 @@
+# ---
+# jupyter:
+#   expected_seconds:
+#     paper: 1500
+#     smoke: 15
+#     standard: 90
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Where training ends as the learning rate vanishes
+#
+# *Figure 8 of the paper.* One expects SGD with a vanishing learning rate to become gradient descent: the noise of a
+# step is proportional to $dt$, and dies with it. The paper finds otherwise. Loss, generalisation error, magnetisation
+# and norm at the end of training approach plateaus as $dt\to0$, but different ones for GD and for SGD, and the
+# difference does not shrink with the size of the network. Here we repeat the experiment, and add what the paper did not
+# have: the exact values that the plateaus tend to.
+#
+# A batch of fraction $b$ makes the average force of the data $b$ times weaker and leaves the ridge alone. SGD at
+# $(\lambda, b)$ with $dt\to0$ therefore follows the gradient of $b\,[\sum_\mu \ell(h_\mu) + \frac{\lambda}{2b}|w|^2]$
+# and ends in the minimum that belongs to $\lambda/b$, which the static theory knows (`sn.solve_statics`).
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+from myst_nb import glue
+
+import sgdnoise as sn
+from bookbuild.ledger import claim
+from sgdnoise import plotting
+
+plotting.use_style()
+sizes, data_sets, rates = {
+    "smoke": ([100, 200], 8, [0.2, 0.1, 0.05]),
+    "standard": ([325, 750], 24, [0.4, 0.2, 0.1, 0.05, 0.02]),
+    "paper": ([325, 750, 1500], 150, [0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01]),
+}[profile]
+
+# %%
+problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
+algorithms = {"GD": sn.GD(), "SGD, $b=0.3$": sn.SGD(batch=0.3)}
+pairs = [(algorithm, rate) for algorithm in algorithms.values() for rate in rates]
+runs = {}
+for features in sizes:
+    options = {"features": features, "realisations": data_sets, "seed": seed, "loss_every": 5}
+    for (algorithm, rate), run in zip(
+        pairs, sn.simulate_paired(problem, pairs, 15.0, on_divergence="mark", **options), strict=True
+    ):
+        runs[features, algorithm, rate] = run.sel(time=slice(12.0, None)).mean("time")
+
+# %% tags=["hide-input"]
+observables = {
+    "loss": "loss per feature $L/N$",
+    "error": "generalisation error",
+    "magnetization": "magnetisation $m$",
+    "norm": "squared norm $q$",
+}
+markers = {features: marker for features, marker in zip(sizes, "os^", strict=False)}
+figure, panels = plt.subplots(2, 2, figsize=(7.0, 4.6), sharex=True)
+for axes, (name, label) in zip(panels.flat, observables.items(), strict=True):
+    for (title, algorithm), color in zip(algorithms.items(), ("blue", "red"), strict=True):
+        exact = getattr(sn.solve_statics(problem, algorithm), name)
+        axes.axhline(exact, color=plotting.COLORS[color], linestyle="--", linewidth=1)
+        for shift, features in enumerate(sizes):
+            settled = [rate for rate in rates if np.isfinite(runs[features, algorithm, rate][name]).all()]
+            values = [plotting.mean_and_error(runs[features, algorithm, rate][name]) for rate in settled]
+            axes.errorbar(
+                np.array(settled) * 1.05**shift,
+                [float(mean) for mean, _ in values],
+                [2 * float(error) for _, error in values],
+                fmt=markers[features],
+                color=plotting.COLORS[color],
+                label=f"{title}, $N={features}$",
+            )
+    axes.set(ylabel=label, xscale="log")
+for axes in panels[1]:
+    axes.set_xlabel("learning rate $dt$")
+panels[0, 0].legend(fontsize=7)
+glue("plateaus", figure, display=False)
+plt.close(figure)
+
+smallest = min(rates)
+missing = sorted(
+    {rate for (_, a, rate), run in runs.items() if isinstance(a, sn.GD) and bool(np.isnan(run.norm).any())}
+)
+glue("missing", ", ".join(f"{rate:g}" for rate in missing) or "none", display=False)
+glue("data_sets", data_sets, display=False)
+
+
+def difference(name, high, low, features, rate=smallest):
+    """Paired difference between two algorithms on the same data sets, with its standard error."""
+    mean, error = plotting.mean_and_error(runs[features, high, rate][name] - runs[features, low, rate][name])
+    return float(mean), float(error)
+
+
+gd, sgd = algorithms.values()
+gaps = {name: difference(name, sgd, gd, sizes[-1]) for name in observables}
+glue("gap", f"{gaps['loss'][0]:.3f} ± {gaps['loss'][1]:.3f}", display=False)
+claim(
+    "plateaus-differ",
+    f"at $dt={smallest:g}$ the loss of SGD is higher by {gaps['loss'][0]:.4f} ± {gaps['loss'][1]:.4f}, "
+    f"and $m$ lower by {-gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.4f}",
+    min(gaps["loss"][0] / gaps["loss"][1], -gaps["magnetization"][0] / gaps["magnetization"][1]),
+)
+change = [difference("loss", sgd, gd, features) for features in (sizes[0], sizes[-1])]
+drift, error = change[1][0] - change[0][0], np.hypot(change[0][1], change[1][1])
+claim(
+    "plateaus-independent-of-size",
+    f"the difference in loss changes by {drift:+.4f} ± {error:.4f} from $N={sizes[0]}$ to $N={sizes[-1]}$",
+    (0.2 * change[1][0] - abs(drift)) / error,
+)
+explained = sn.solve_statics(problem, sgd).magnetization - sn.solve_statics(problem, gd).magnetization
+glue("explained", f"{explained:.4f}", display=False)
+glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.4f}", display=False)
+
+# %% [markdown]
+# ```{glue:figure} plateaus
+# ---
+# name: fig-plateaus
+# alt: >-
+#   Four panels, loss, generalisation error, magnetisation and squared norm at the end of training against the learning
+#   rate, for GD and SGD and several network sizes. As the learning rate falls, the points of each algorithm approach a
+#   dashed line of its own, and points of different sizes coincide.
+# ---
+# The end of training (average over $12\le t\le15$) against the learning rate, $\alpha=6$, $\Delta=\lambda=\kappa=1$,
+# for GD (blue) and SGD with $b=0.3$ (red) and several numbers of features (symbols, slightly shifted); means over
+# {glue:}`data_sets` data sets with two standard errors. Dashed: exact limits of $dt\to0$ and $N\to\infty$, GD at ridge
+# $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle ({glue:}`missing`) are left out.
+# ```
+#
+# The plateaus do differ, by {glue:text}`gap` in the loss, and they do not depend on the size. But the limit is not a
+# mystery, and it is GD: gradient descent with the ridge $\lambda/b$. The static theory predicts that the magnetisations
+# of the two algorithms differ by {glue:text}`explained`; at the smallest learning rate we measure
+# {glue:text}`measured`. What the figure of the paper shows is that its two algorithms minimise different functions.
