@@ -82,6 +82,8 @@ for axes, (name, label) in zip(panels.flat, observables.items(), strict=True):
     axes.set(ylabel=label, xscale="log")
 for axes in panels[1]:
     axes.set_xlabel("learning rate $dt$")
+    plotting.plain_ticks(axes.xaxis, [0.01, 0.02, 0.05, 0.1, 0.2, 0.4])
+    axes.set_xlim(0.9 * min(rates), 1.3 * max(rates))
 panels[0, 0].legend(fontsize=7)
 glue("plateaus", figure, display=False)
 plt.close(figure)
@@ -132,7 +134,7 @@ glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.
 # The end of training (average over $12\le t\le15$) against the learning rate, $\alpha=6$, $\Delta=\lambda=\kappa=1$,
 # for GD (blue) and SGD with $b=0.3$ (red) and several numbers of features (symbols, slightly shifted); means over
 # {glue:}`data_sets` data sets with two standard errors. Dashed: exact limits of $dt\to0$ and $N\to\infty$, GD at ridge
-# $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle ({glue:}`missing`) are left out.
+# $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle ({glue:text}`missing`) are left out.
 # ```
 #
 # The plateaus do differ, by {glue:text}`gap` in the loss, and they do not depend on the size. But the limit is not a

@@ -121,10 +121,11 @@ for phase, letter, limit, slope, limit_error, slope_error, misfit in table:
         f"| {slope / 1000 / limit:.2%} ± {slope_error / 1000 / limit:.2%} | {misfit:.1f} |"
     )
 display(Markdown("\n".join(lines)))
+WORDS = {"m": "the magnetisation", "q": "the norm", "d": "the distance", "c": "the unsatisfied fraction"}
 largest = max(table, key=lambda line: abs(line[3]) / line[5])
 glue(
     "largest",
-    f"${largest[1]}$ in the {largest[0]} phase, at {abs(largest[3]) / largest[5]:.1f} standard errors",
+    f"{WORDS[largest[1]]} in the {largest[0]} phase, at {abs(largest[3]) / largest[5]:.1f} standard errors",
     display=False,
 )
 glue("freedom", len(sizes) - 2, display=False)
@@ -137,7 +138,8 @@ glue("freedom", len(sizes) - 2, display=False)
 # The SAT phase is less kind, and for a reason that is not in the theory: the stopping rule looks at the *batch*. About
 # $b\,c\,\alpha N$ samples of a batch still pull; where that is a handful, sooner or later none does, the stochastic
 # gradient is exactly zero, and the run stops before it has arrived. With $c \approx 0.25$ and these parameters it is
-# $N/27$, so that such accidents are common at $N = 100$, rare at $N = 250$, and gone from $N = 500$ on.
+# $N/27$. If the samples come and go independently, none pulls in a given step with probability $e^{-N/27}$: we expect
+# such accidents to be common at $N = 100$ and gone from $N = 500$ on.
 #
 # ## Gradient descent has a largest step
 #

@@ -3,6 +3,7 @@
 Colours are those of Okabe and Ito, told apart by colour-blind readers; line styles tell them apart in grey.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -10,6 +11,8 @@ import numpy as np
 import xarray as xr
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 COLORS = {
     "black": "#000000",
@@ -79,3 +82,10 @@ def draw(axes: Axes, variable: xr.DataArray, **style: Any) -> None:
     mean, error = mean_and_error(variable)
     (line,) = axes.plot(variable.time, mean, **style)
     axes.fill_between(variable.time, mean - 2 * error, mean + 2 * error, color=line.get_color(), alpha=0.2, linewidth=0)
+
+
+def plain_ticks(axis: Axis, values: Sequence[float]) -> None:
+    """Put ticks of a logarithmic axis at these values and write them as plain numbers."""
+    axis.set_major_locator(FixedLocator(values))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
