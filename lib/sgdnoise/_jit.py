@@ -65,7 +65,7 @@ def _cached() -> Iterator[bool]:
 
 
 def jit(**options: Any) -> Callable[[F], F]:
-    """Compile a kernel with :func:`numba.njit`; options such as ``fastmath`` or ``parallel`` are passed on."""
+    """Compile a kernel with :func:`numba.njit`; options such as ``fastmath`` or ``nogil`` are passed on."""
 
     def decorate(function: F) -> F:
         with _cached() as cached:

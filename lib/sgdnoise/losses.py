@@ -114,7 +114,7 @@ def _square_curvature(h: float, margin: float) -> float:  # noqa: ARG001
 
 @elementwise
 def _logistic(h: float, margin: float) -> float:
-    return max(margin - h, 0.0) + math.log1p(math.exp(-abs(margin - h)))
+    return (margin - h if h < margin else 0.0) + math.log1p(math.exp(-abs(margin - h)))
 
 
 @elementwise

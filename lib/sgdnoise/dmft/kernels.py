@@ -18,11 +18,11 @@ neither the order of any sum nor its bits.
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
+from sgdnoise._threads import share_out
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.uint32]
@@ -34,7 +34,6 @@ _PATHS = 64  # paths whose responses are worked out side by side, sharing rows o
 _ROWS = 100_000  # numbers of the propagator that are held in cache meanwhile
 
 
-@jit(parallel=True, fastmath={"contract", "reassoc"})
 def fields(
     t: int,
     m: float,
@@ -56,21 +55,43 @@ def fields(
     with :math:`g = L\xi`. With two replicas the two layers of ``xi`` and ``L`` are those of
     :math:`g_\pm = (g_1\pm g_2)/\sqrt2`.
     """
+    share_out(_fields, CHUNKS, t, m, delta, dt, h0, xi, L, G, count, kick, force, r)
+
+
+@jit(nogil=True, fastmath={"contract", "reassoc"})
+def _fields(
+    first: int,
+    every: int,
+    chunks: int,
+    t: int,
+    m: float,
+    delta: float,
+    dt: float,
+    h0: Array,
+    xi: NDArray[np.float32],
+    L: Array,
+    G: Array,
+    count: Ints,
+    kick: Ints,
+    force: Array,
+    r: Array,
+) -> None:
+    """Fields of the paths of every so many chunks; see :func:`fields`."""
     replicas, paths = count.shape
-    size = (paths + CHUNKS - 1) // CHUNKS
-    for chunk in numba.prange(CHUNKS):
+    size = (paths + chunks - 1) // chunks
+    for chunk in range(first, chunks, every):
         for p in range(chunk * size, min((chunk + 1) * size, paths)):
             mean = m * (1.0 + math.sqrt(delta) * h0[p])
-            first = 0.0
+            one = 0.0
             for k in range(t + 1):
-                first += L[0, t, k] * xi[0, p, k]
-            r[0, p] = mean + math.sqrt(delta) * first
+                one += L[0, t, k] * xi[0, p, k]
+            r[0, p] = mean + math.sqrt(delta) * one
             if replicas == 2:
-                second = 0.0
+                two = 0.0
                 for k in range(t + 1):
-                    second += L[1, t, k] * xi[1, p, k]
-                r[0, p] = mean + math.sqrt(0.5 * delta) * (first + second)
-                r[1, p] = mean + math.sqrt(0.5 * delta) * (first - second)
+                    two += L[1, t, k] * xi[1, p, k]
+                r[0, p] = mean + math.sqrt(0.5 * delta) * (one + two)
+                r[1, p] = mean + math.sqrt(0.5 * delta) * (one - two)
             for a in range(replicas):
                 pull = 0.0
                 for i in range(count[a, p]):
@@ -112,11 +133,16 @@ def sums(
         Shape (3, t+1), against :math:`t'`: sums of :math:`f_a(t)f_a(t')`, of :math:`f_a(t)f_b(t')` with
         :math:`a\ne b`, and of :math:`s(t)\ell''(r(t))D(t,t')`.
     """
-    return np.asarray(_sums(t, step, G, pull, bend, count, kick, force, stiff).sum(axis=0))
+    out = np.zeros((CHUNKS, 3, t + 1))
+    share_out(_sums, CHUNKS, t, step, G, pull, bend, count, kick, force, stiff, out)
+    return np.asarray(out.sum(axis=0))
 
 
-@jit(parallel=True, fastmath={"contract"})
+@jit(nogil=True, fastmath={"contract"})
 def _sums(
+    first: int,
+    every: int,
+    chunks: int,
     t: int,
     step: float,
     G: Array,
@@ -126,14 +152,14 @@ def _sums(
     kick: Ints,
     force: Array,
     stiff: Array,
-) -> Array:
-    """Sums of :func:`sums` over each chunk of paths, shape (chunk, 3, t+1)."""
+    out: Array,
+) -> None:
+    """Sums of :func:`sums` over the paths of every so many chunks, added to ``out``, shape (chunk, 3, t+1)."""
     replicas, paths = pull.shape
-    size = (paths + CHUNKS - 1) // CHUNKS
-    out = np.zeros((CHUNKS, 3, t + 1))
-    for chunk in numba.prange(CHUNKS):
-        first, last = chunk * size, min((chunk + 1) * size, paths)
-        for p in range(first, last):
+    size = (paths + chunks - 1) // chunks
+    for chunk in range(first, chunks, every):
+        begin, end = chunk * size, min((chunk + 1) * size, paths)
+        for p in range(begin, end):
             for a in range(replicas):
                 f = pull[a, p]
                 out[chunk, 2, t] += bend[a, p]
@@ -145,8 +171,7 @@ def _sums(
                         out[chunk, layer, kick[b, p, i] - ONE] += f * force[b, p, i]
                     out[chunk, layer, t] += f * pull[b, p]
         for a in range(replicas):
-            _respond(t, a, first, last, step, G, bend, count, kick, stiff, out[chunk, 2])
-    return out
+            _respond(t, a, begin, end, step, G, bend, count, kick, stiff, out[chunk, 2])
 
 
 @jit(fastmath={"contract"})

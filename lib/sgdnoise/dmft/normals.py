@@ -8,11 +8,11 @@ has no sampling error at all: with the square loss and gradient descent, the who
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
+from sgdnoise._threads import share_out
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -47,23 +47,23 @@ def orthogonalise(X: Array, frame: int) -> None:
     :math:`X_1\leftarrow X_1U^{-1}` and :math:`X_2\leftarrow X_2-X_1U^{-1}V`, after which :math:`X_2` is rescaled.
     """
     reduced = np.zeros((frame, X.shape[1]))
-    _products(X, reduced)
+    tiles = math.ceil(X.shape[1] / _TILE) * math.ceil(frame / _TILE)
+    share_out(_products, tiles, X, reduced)
     _eliminate(reduced)
     factors = np.zeros_like(reduced)
     _substitute(reduced, factors)
-    _combine(X, factors)
+    share_out(_combine, math.ceil(X.shape[0] / _TILE), X, factors)
     for j in range(frame, X.shape[1]):
         X[:, j] /= math.sqrt(np.mean(X[:, j] ** 2))
 
 
-@jit(parallel=True, fastmath={"contract"})
-def _products(X: Array, out: Array) -> None:
+@jit(nogil=True, fastmath={"contract"})
+def _products(first: int, every: int, tiles: int, X: Array, out: Array) -> None:
     r"""Write the upper triangle of :math:`X_1^TX/P`: tile by tile, rows always in the same order."""
     rows, columns = X.shape
     frame = out.shape[0]
     across = (columns + _TILE - 1) // _TILE
-    down = (frame + _TILE - 1) // _TILE
-    for tile in numba.prange(down * across):
+    for tile in range(first, tiles, every):
         top, left = tile // across * _TILE, tile % across * _TILE
         if left < top:
             continue
@@ -114,20 +114,20 @@ def _substitute(A: Array, B: Array) -> None:
             B[i, j] /= A[i, i]
 
 
-@jit(parallel=True, fastmath={"contract"})
-def _combine(X: Array, B: Array) -> None:
-    r"""Replace :math:`[X_1, X_2]` by :math:`X_1B+[0, X_2]`, row by row."""
+@jit(nogil=True, fastmath={"contract"})
+def _combine(first: int, every: int, blocks: int, X: Array, B: Array) -> None:
+    r"""Replace :math:`[X_1, X_2]` by :math:`X_1B+[0, X_2]`, a block of rows after the other."""
     frame, columns = B.shape
-    for block in numba.prange((X.shape[0] + _TILE - 1) // _TILE):
-        first, last = block * _TILE, min((block + 1) * _TILE, X.shape[0])
-        old = X[first:last, :frame].copy()
-        X[first:last, :frame] = 0.0
+    for block in range(first, blocks, every):
+        top, bottom = block * _TILE, min((block + 1) * _TILE, X.shape[0])
+        old = X[top:bottom, :frame].copy()
+        X[top:bottom, :frame] = 0.0
         for i in range(0, frame - frame % _LANES, _LANES):
-            for p in range(last - first):
+            for p in range(bottom - top):
                 a, b, c, d = old[p, i], old[p, i + 1], old[p, i + 2], old[p, i + 3]
                 for j in range(i, columns):
-                    X[first + p, j] += a * B[i, j] + b * B[i + 1, j] + c * B[i + 2, j] + d * B[i + 3, j]
+                    X[top + p, j] += a * B[i, j] + b * B[i + 1, j] + c * B[i + 2, j] + d * B[i + 3, j]
         for i in range(frame - frame % _LANES, frame):
-            for p in range(last - first):
+            for p in range(bottom - top):
                 for j in range(i, columns):
-                    X[first + p, j] += old[p, i] * B[i, j]
+                    X[top + p, j] += old[p, i] * B[i, j]

@@ -1,0 +1,35 @@
+"""Compiled work in several threads.
+
+A kernel that releases the interpreter lock is called once a thread, each call with its share of the parts of the work.
+Numba could do the same by itself, but compiles each parallel loop twice and several times as slowly, and its own
+threads must not be used from two Python threads at once.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+from sgdnoise._machine import threads
+
+
+def share_out(kernel: Callable[..., None], parts: int, *arguments: Any) -> None:
+    """Call ``kernel(first, step, parts, *arguments)``, which does the parts ``first, first+step, ...``, in each thread.
+
+    Parts must not depend on each other; then the result does not depend on the number of threads.
+    """
+    count = min(threads(), parts)
+    others = [_pool(count).submit(kernel, i, count, parts, *arguments) for i in range(1, count)]
+    kernel(0, count, parts, *arguments)
+    for other in others:
+        other.result()
+
+
+@cache
+def _pool(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="sgdnoise")
+
+
+if hasattr(os, "register_at_fork"):  # the threads of a pool do not survive a fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)
