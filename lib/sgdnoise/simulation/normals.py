@@ -109,14 +109,18 @@ def _fill(
 ) -> None:
     """Fill row ``mu`` with ``mean + scale z``; the counter is (place in the row, row). ``bits`` looks at ``real``."""
     half = (length + 1) // 2
+    # Rows of whole arrays, cut here: the compiler then knows that neighbours in a row are neighbours in memory.
+    first, second = word[0, :half], word[1, :half]
+    u, cosine, sine = real[0, :half], real[1, :half], real[2, :half]
+    mantissa, exponent = real[3, :half], real[4, :half]
     for mu in range(out.shape[0]):
-        words(key[0], key[1], np.uint32(mu), word[0], word[1])
-        _uniform(word[0], real[0])
-        _rotation(word[1], real[1], real[2])
-        _split(bits[0], bits[3], real[4])
-        _radius(real[3], real[4], real[0])
-        _place(mean, scale, real[0], real[1], out[mu, :half])
-        _place(mean, scale, real[0], real[2], out[mu, half:length])
+        words(key[0], key[1], np.uint32(mu), first, second)
+        _uniform(first, u)
+        _rotation(second, cosine, sine)
+        _split(bits[0, :half], bits[3, :half], exponent)
+        _radius(mantissa, exponent, u)
+        _place(mean, scale, u, cosine, out[mu, :half])
+        _place(mean, scale, u, sine, out[mu, half:length])
 
 
 def fill_normal(key: Keys, length: int, out: Floating, mean: float = 0.0, scale: float = 1.0) -> Floating:
@@ -128,7 +132,6 @@ def fill_normal(key: Keys, length: int, out: Floating, mean: float = 0.0, scale:
     # One cache line between the rows, so that the compiler's test for overlap never sees them touch.
     half = (length + 1) // 2
     word, real = np.empty((2, half + 16), np.uint32), np.empty((5, half + 16), np.float32)
-    word, real = word[:, :half], real[:, :half]
     with np.errstate(over="ignore"):  # words of the generator wrap around
         _fill(key, kind(mean), kind(scale), length, word, real, real.view(np.int32), out)
     return out
