@@ -1,0 +1,116 @@
+# ---
+# jupyter:
+#   expected_seconds:
+#     paper: 600
+#     smoke: 12
+#     standard: 60
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # A batch size is also a ridge
+#
+# *Not in the paper.* {doc}`/notebooks/fig08_vanishing_step` finds that SGD with a vanishing learning rate ends where
+# gradient descent with the ridge $\lambda/b$ ends. If that is the whole story it must hold for every batch size and
+# every observable, with nothing to adjust. Here SGD$(b,\lambda)$ at a small learning rate, GD$(\lambda/b)$ on the same
+# data sets, and the static theory of the minimum are put on one plot.
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+from myst_nb import glue
+
+import sgdnoise as sn
+from sgdnoise import plotting
+
+plotting.use_style()
+size = {
+    "smoke": {"features": 100, "realisations": 8, "learning_rate": 0.05},
+    "standard": {"features": 500, "realisations": 24, "learning_rate": 0.02},
+    "paper": {"features": 1500, "realisations": 100, "learning_rate": 0.01},
+}[profile]
+
+# %%
+batches = [0.1, 0.2, 0.4, 0.7]
+problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
+observables = {
+    "magnetization": "magnetisation $m$",
+    "norm": "squared norm $q$",
+    "error": "generalisation error",
+    "unsatisfied": "unsatisfied fraction $c$",
+}
+
+
+def end(ridge, algorithm):
+    """Observables at the end of training, averaged over the last fifth of it; one value for each data set."""
+    run = sn.simulate(sn.Problem(alpha=6, delta=1.0, ridge=ridge), algorithm, duration=15.0, seed=seed, **size)
+    return run.sel(time=slice(12.0, None)).mean("time")
+
+
+sgd = {b: end(1.0, sn.SGD(batch=b)) for b in batches}
+gd = {b: end(1.0 / b, sn.GD()) for b in batches}
+
+# %% tags=["hide-input"]
+figure, panels = plt.subplots(1, 4, figsize=(9.0, 2.5))
+line = np.geomspace(0.08, 1.0, 40)
+for axes, (name, label) in zip(panels, observables.items(), strict=True):
+    exact = [getattr(sn.solve_statics(problem, sn.SGD(batch=b)), name) for b in line]
+    axes.plot(line, exact, color=plotting.COLORS["black"], linestyle="-", label=r"static theory at $\lambda/b$")
+    level = getattr(sn.solve_statics(problem, sn.GD()), name)
+    axes.axhline(level, color="0.6", linestyle=":", label=r"GD at $\lambda$")
+    for runs, marker, color, title, shift in (
+        (sgd, "o", "red", r"SGD$(b,\lambda)$", 1.0),
+        (gd, "s", "blue", r"GD$(\lambda/b)$", 1.06),
+    ):
+        values = [plotting.mean_and_error(run[name]) for run in runs.values()]
+        axes.errorbar(
+            shift * np.array(batches),
+            [float(mean) for mean, _ in values],
+            [2 * float(error) for _, error in values],
+            fmt=marker,
+            color=plotting.COLORS[color],
+            label=title,
+        )
+    axes.set(xscale="log", xlabel="batch fraction $b$", ylabel=label)
+    plotting.plain_ticks(axes.xaxis, [0.1, 0.2, 0.4, 1])
+panels[0].legend(fontsize=6.5)
+glue("ridge", figure, display=False)
+plt.close(figure)
+glue("features", size["features"], display=False)
+glue("data_sets", size["realisations"], display=False)
+glue("rate", size["learning_rate"], display=False)
+gaps = {b: plotting.mean_and_error(sgd[b]["magnetization"] - gd[b]["magnetization"]) for b in batches}
+worst = max(batches, key=lambda b: abs(float(gaps[b][0])))
+glue("gap", f"{float(gaps[worst][0]):+.4f} ± {float(gaps[worst][1]):.4f} (at b = {worst:g})", display=False)
+spread = sn.solve_statics(problem, sn.SGD(batch=0.1)).magnetization
+glue("spread", f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f}", display=False)
+
+# %% [markdown]
+# ```{glue:figure} ridge
+# ---
+# name: fig-ridge
+# alt: >-
+#   Four panels, magnetisation, squared norm, generalisation error and unsatisfied fraction against the batch fraction.
+#   SGD and GD with the ridge divided by the batch fraction lie together on the line of the static theory, and away from
+#   the level of GD with the given ridge unless the batch is nearly full.
+# ---
+# The end of training against the batch fraction, $\alpha=6$, $\Delta=\lambda=\kappa=1$: SGD at ridge $\lambda$ with
+# $dt=$ {glue:}`rate` (circles), GD on the same data at ridge $\lambda/b$ (squares, slightly shifted), and the exact
+# minimum at $\lambda/b$ (line). Means over {glue:}`data_sets` data sets with $N=$ {glue:}`features`, bars of two standard
+# errors. Dotted: GD at the ridge $\lambda$ itself.
+# ```
+#
+# Paired data set by data set, the magnetisations of SGD and of GD at $\lambda/b$ differ most by {glue:text}`gap`, while
+# between $b=0.1$ and GD at $\lambda$ there is {glue:text}`spread`. What is left, and it is largest in the norm and the
+# error, is the noise of a step that is small and not zero.
+#
+# It follows that a comparison of batch sizes at a fixed ridge, as in every figure of the paper with $\lambda=1$,
+# changes two things at once: the noise, and the function that is minimised. To change only the noise, multiply the
+# ridge by $b$, or divide the data term by $b$, which is what averaging the gradient over the batch does in practice.
