@@ -103,7 +103,7 @@ glue("spread", f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f
 # ---
 # The end of training against the batch fraction, $\alpha=6$, $\Delta=\lambda=\kappa=1$: SGD at ridge $\lambda$ with
 # $dt=$ {glue:}`rate` (circles), GD on the same data at ridge $\lambda/b$ (squares, slightly shifted), and the exact
-# minimum at $\lambda/b$ (line). Means over {glue:}`data_sets` data sets with $N=$ {glue:}`features`, bars of two standard
+# minimum at $\lambda/b$ (line). Means over {glue:}`data_sets` data sets with $N=$ {glue:}`features`, with two standard
 # errors. Dotted: GD at the ridge $\lambda$ itself.
 # ```
 #

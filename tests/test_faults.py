@@ -15,7 +15,7 @@ from bookbuild import book, setup_env
 from bookbuild.paths import ROOT
 from bookbuild.refusal import Refusal
 
-pytestmark = pytest.mark.endtoend
+pytestmark = pytest.mark.faults
 
 QUICK = """\
 # ---
