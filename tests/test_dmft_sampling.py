@@ -139,6 +139,25 @@ def test_a_realisation_does_not_depend_on_the_others():
     assert not few.equals(sn.solve_dmft(sn.Problem(alpha=6), sn.SGD(0.3), 0.1, 1.0, paths=300, realisations=2, seed=5))
 
 
+def population_of(seed, flag):
+    """One population of a sweep; the second of them is interrupted while the file ``flag`` is there."""
+    if seed == 1 and os.path.exists(flag):
+        raise KeyboardInterrupt
+    return sn.solve_dmft(sn.Problem(alpha=6), sn.SGD(0.3), 0.1, 1.0, paths=300, replicas=2, realisations=1, seed=seed)
+
+
+def test_an_interrupted_sweep_that_goes_on_has_the_same_bits(tmp_path):
+    """One sweep in two processes without a break, one in this process with a break."""
+    flag = tmp_path / "flag"
+    options = {"grid": {"flag": [str(flag)]}, "seeds": 3}
+    whole = sn.sweep(population_of, store=tmp_path / "whole", workers=2, **options)
+    flag.touch()
+    with pytest.raises(KeyboardInterrupt):
+        sn.sweep(population_of, store=tmp_path / "parts", workers=1, **options)
+    flag.unlink()
+    assert whole.equals(sn.sweep(population_of, store=tmp_path / "parts", workers=1, **options))
+
+
 def test_the_number_of_threads_does_not_change_a_bit():
     code = (
         "import hashlib, sgdnoise as sn\n"

@@ -32,6 +32,7 @@ ONE = np.uint32(1)  # keeps an index unsigned, which spares a test for negative 
 CHUNKS = 64  # fixed, so that no sum depends on the number of threads
 _PATHS = 64  # paths whose responses are worked out side by side, sharing rows of the propagator in cache
 _ROWS = 100_000  # numbers of the propagator that are held in cache meanwhile
+_DENSE = 3  # a path active more often than once in so many steps is worked out at all times, which spares the lookup
 
 
 def fields(
@@ -198,8 +199,12 @@ def _respond(
         while p < last and members < _PATHS:
             if bend[a, p] != 0.0:
                 who[members], todo[members] = p, count[a, p]
-                for i in range(count[a, p]):
-                    D[members, i] = G[t, kick[a, p, i]]
+                if _DENSE * count[a, p] > t:
+                    for k in range(1, t + 1):
+                        D[members, k] = G[t, k]
+                else:
+                    for i in range(count[a, p]):
+                        D[members, i] = G[t, kick[a, p, i]]
                 members += 1
             p += 1
         low = t
@@ -207,8 +212,12 @@ def _respond(
             low = max(low - tall, 0)
             for q in range(members):
                 o, n = who[q], todo[q]
-                while n > 0 and kick[a, o, n - 1] > low:
-                    n = _substitute(n, step, G, bend[a, o], kick, stiff, a, o, D, q, out)
+                if _DENSE * count[a, o] > t:
+                    while n > 0 and kick[a, o, n - 1] > low:
+                        n = _substitute_dense(n, step, G, bend[a, o], kick, stiff, a, o, D, q, out)
+                else:
+                    while n > 0 and kick[a, o, n - 1] > low:
+                        n = _substitute(n, step, G, bend[a, o], kick, stiff, a, o, D, q, out)
                 todo[q] = n
 
 
@@ -245,6 +254,42 @@ def _substitute(
     for i in range(n - 4):
         k = kick[a, p, i]
         D[q, i] += d * G[u, k] + d1 * G[u1, k] + d2 * G[u2, k] + d3 * G[u3, k]
+    return n - 4
+
+
+@jit(fastmath={"contract"}, inline="always")
+def _substitute_dense(
+    n: int,
+    step: float,
+    G: Array,
+    weight: float,
+    kick: Ints,
+    stiff: Array,
+    a: int,
+    p: int,
+    D: Array,
+    q: int,
+    out: Array,
+) -> int:
+    """Do what :func:`_substitute` does, with ``D`` at all times: more numbers, but next to each other."""
+    k0 = kick[a, p, n - 1]
+    u = k0 - ONE
+    d = -step * stiff[a, p, n - 1] * D[q, k0]
+    out[u] += weight * d
+    if n < 4:
+        for k in range(ONE, k0):
+            D[q, k] += d * G[u, k]
+        return n - 1
+    k1, k2, k3 = kick[a, p, n - 2], kick[a, p, n - 3], kick[a, p, n - 4]
+    u1, u2, u3 = k1 - ONE, k2 - ONE, k3 - ONE
+    d1 = -step * stiff[a, p, n - 2] * (D[q, k1] + d * G[u, k1])
+    d2 = -step * stiff[a, p, n - 3] * (D[q, k2] + d * G[u, k2] + d1 * G[u1, k2])
+    d3 = -step * stiff[a, p, n - 4] * (D[q, k3] + d * G[u, k3] + d1 * G[u1, k3] + d2 * G[u2, k3])
+    out[u1] += weight * d1
+    out[u2] += weight * d2
+    out[u3] += weight * d3
+    for k in range(ONE, k3):
+        D[q, k] += d * G[u, k] + d1 * G[u1, k] + d2 * G[u2, k] + d3 * G[u3, k]
     return n - 4
 
 
