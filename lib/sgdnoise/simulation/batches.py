@@ -35,13 +35,19 @@ def advance(keys: Keys, limits: Limits, step: int, alive: NDArray[np.bool_], s: 
     """Bring ``s[column]`` from step ``step - 1`` to ``step`` (or to its start, at step 0) where ``alive``."""
     half = (s.shape[1] + 1) // 2
     first, second = np.empty(half, np.uint32), np.empty(half, np.uint32)
+    waiting = np.empty(s.shape[0], np.bool_)
     for c in range(s.shape[0]):
         full = limits[c, 0] == UNIT and limits[c, 2] == UNIT
-        if not alive[c] or (full and step > 0):
+        waiting[c] = alive[c] and not (full and step > 0)
+    for c in range(s.shape[0]):
+        if not waiting[c]:
             continue
         words(keys[c, 0], keys[c, 1], np.uint32(step), first, second)
-        start, enter, stay = limits[c]
-        if step == 0:
-            enter = stay = start
-        _draw(first, enter, stay, s[c, :half])
-        _draw(second, enter, stay, s[c, half:])
+        for d in range(c, s.shape[0]):  # columns of one replica have the same key, and with it the same words
+            if waiting[d] and keys[d, 0] == keys[c, 0] and keys[d, 1] == keys[c, 1]:
+                waiting[d] = False
+                start, enter, stay = limits[d]
+                if step == 0:
+                    enter = stay = start
+                _draw(first, enter, stay, s[d, :half])
+                _draw(second, enter, stay, s[d, half:])

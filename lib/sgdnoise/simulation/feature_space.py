@@ -21,7 +21,7 @@ from sgdnoise.simulation.batches import Bits, Limits, advance
 from sgdnoise.simulation.guard import RUNNING, Guard, judge
 from sgdnoise.simulation.normals import Floating, aligned
 from sgdnoise.simulation.plan import Plan
-from sgdnoise.simulation.rows import Rows, dot4x2, dots2, inner, sum4, sum4x2, sums, sums2
+from sgdnoise.simulation.rows import Rows, dot4x2, dots2, gaps, inner, inners, sum4, sum4x2, sums, sums2
 from sgdnoise.simulation.threefry import Keys
 
 Mask = NDArray[np.bool_]
@@ -123,13 +123,15 @@ class FeatureSpace:
 
     def magnetization(self) -> Array:
         """Return ``v.w`` per feature of every column."""
-        ones = np.ones(self.weights.shape[1])
-        return np.array([inner(w, ones) for w in self.weights]) / self.features
+        out = np.empty(self.weights.shape[0])
+        inners(self.weights, np.ones(self.weights.shape[1]), out)
+        return out / self.features
 
-    def square_distance(self, c: int, d: int) -> float:
-        """Return ``|w_c - w_d|^2`` per feature."""
-        gap = self.weights[c] - self.weights[d]
-        return inner(gap, gap) / self.features
+    def square_distances(self) -> Array:
+        """Return ``|w_c - w_d|^2`` per feature of every two neighbouring columns ``c, d``."""
+        out = np.empty(self.weights.shape[0] // 2)
+        gaps(self.weights, self.weights, out)
+        return out / self.features
 
     def mark(self, c: int, i: int) -> None:
         """Remember the weights of column ``c`` as those at waiting time ``i``."""

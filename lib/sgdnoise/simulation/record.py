@@ -1,12 +1,15 @@
 """What is written down during training, and how columns become the trace of a run."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sgdnoise._jit import jit
+from sgdnoise.losses import squared_hinge
 from sgdnoise.simulation.feature_space import FeatureSpace
 from sgdnoise.simulation.guard import RUNNING, Guard
+from sgdnoise.simulation.normals import Floating
 from sgdnoise.simulation.plan import Plan, record_steps
 from sgdnoise.simulation.sample_space import SampleSpace
 
@@ -14,6 +17,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 MOST_STEPS = 100  # in one compiled call, which nothing can interrupt
+NEVER = 2**62
 
 
 class Trace(NamedTuple):
@@ -32,7 +36,8 @@ class Log:
         self.grids = [record_steps(run, plan.record_every) for run in plan.runs]
         self.tables = [self._table(len(run.waits), grid.size) for run, grid in zip(plan.runs, self.grids, strict=True)]
         self.place = [0] * len(plan.runs)
-        self.complete = [False] * len(plan.runs)  # all replicas rest, and what they came to is written down
+        self.due = np.zeros(len(plan.runs), dtype=np.int64)  # next step at which a run is written down, or NEVER
+        self.last = np.array([run.steps for run in plan.runs])
         self.chi = np.zeros((len(self.columns), len(plan.runs[0].waits)))
 
     def wait(self, k: int, frozen: Mask) -> None:
@@ -53,40 +58,32 @@ class Log:
         if any(wait <= k < run.steps for run in self.plan.runs for wait in run.waits):
             return 1
         events = [wait for run in self.plan.runs for wait in run.waits if wait > k]
-        events += [
-            int(grid[place])
-            for grid, place, complete in zip(self.grids, self.place, self.complete, strict=True)
-            if place < grid.size and not complete
-        ]
-        return min([MOST_STEPS, *(event - k for event in events if event > k)])
+        events += [event for event in self.due.tolist() if event > k]
+        return min([MOST_STEPS, *(event - k for event in events)])
 
     def record(self, k: int, guard: Guard, everything: bool) -> None:
         """Write down the runs whose turn it is at step ``k``, or all that are not complete; diverged ones never."""
-        due = [
-            i
-            for i, grid in enumerate(self.grids)
-            if self.place[i] < grid.size
-            and not self.complete[i]
-            and (everything or grid[self.place[i]] == k)
-            and not guard.lost[self._part(i)].any()
-        ]
-        if not due:
+        due = (self.due < NEVER if everything else self.due == k) & ~np.any(self._by_run(guard.lost), axis=1)
+        if not due.any():
             return
-        running = guard.state == RUNNING
-        full = [
-            i
-            for i in due
-            if everything
-            or k % self.plan.loss_every == 0
-            or k == self.plan.runs[i].steps
-            or not running[self._part(i)].any()
-        ]
-        losses = self._losses(full, guard.norm)
-        magnetization = self.space.magnetization()
-        for i in due:
-            self._write(i, k, magnetization, guard.norm, losses)
+        resting = np.all(self._by_run(guard.state != RUNNING), axis=1)
+        full = due if everything or k % self.plan.loss_every == 0 else due & ((self.last == k) | resting)
+        loss, unsatisfied = self._losses(np.repeat(full, self.plan.replicas), guard.norm)
+        values = {
+            "magnetization": self._by_run(self.space.magnetization()),
+            "norm": self._by_run(guard.norm),
+            "loss": self._by_run(loss),
+            "unsatisfied": self._by_run(unsatisfied),
+        }
+        if self.plan.replicas == 2:
+            values["distance"] = np.sqrt(self.space.square_distances())[:, None]
+        for i in np.flatnonzero(due).tolist():
+            at, grid = self.place[i], self.grids[i]
+            for name, value in values.items():
+                self.tables[i][name][:, at] = value[i]
+            self._write_two_times(i, k, at)
             self.place[i] += 1
-            self.complete[i] = not running[self._part(i)].any()
+            self.due[i] = NEVER if resting[i] or at + 1 == grid.size else grid[at + 1]
 
     def traces(self, guard: Guard) -> list[Trace]:
         """Average over replicas. After all its replicas have stopped a run keeps its values; if it diverged, none."""
@@ -118,29 +115,44 @@ class Log:
             shapes |= dict.fromkeys(("correlation", "integrated_response"), (replicas, waits, size))
         return {name: np.full(shape, np.nan) for name, shape in shapes.items()}
 
-    def _write(self, i: int, k: int, magnetization: Array, norm: Array, losses: dict[int, tuple[float, float]]) -> None:
-        table, at, part = self.tables[i], self.place[i], self._part(i)
-        table["magnetization"][:, at], table["norm"][:, at] = magnetization[part], norm[part]
-        if self.plan.replicas == 2:
-            table["distance"][0, at] = np.sqrt(self.space.square_distance(part.start, part.start + 1))
-        for r, c in enumerate(range(part.start, part.stop)):
-            if c in losses:
-                table["loss"][r, at], table["unsatisfied"][r, at] = losses[c]
-            for j, wait in enumerate(self.plan.runs[i].waits):
-                if k >= wait:
+    def _by_run(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the columns, (runs, replicas)."""
+        return values.reshape(-1, self.plan.replicas)
+
+    def _write_two_times(self, i: int, k: int, at: int) -> None:
+        table, part = self.tables[i], self._part(i)
+        for j, wait in enumerate(self.plan.runs[i].waits):
+            if k >= wait:
+                for r, c in enumerate(range(part.start, part.stop)):
                     table["correlation"][r, j, at] = self.space.overlap(c, j)
                     table["integrated_response"][r, j, at] = self.chi[c, j]
 
-    def _losses(self, runs: list[int], norm: Array) -> dict[int, tuple[float, float]]:
-        """Loss and unsatisfied fraction of the columns of these runs."""
-        columns = [c for i in runs for c in range(self._part(i).start, self._part(i).stop)]
-        if not columns:
-            return {}
-        wanted = np.zeros(norm.size, dtype=bool)
-        wanted[columns] = True
-        problem, plan = self.plan.problem, self.plan
-        h = self.space.preactivations(wanted)[columns]
-        data = np.sum(problem.loss.value(h, problem.margin), axis=1, dtype=np.float64) / plan.features
-        unsatisfied = np.count_nonzero(h < problem.margin, axis=1) / plan.samples
-        loss = data + 0.5 * problem.ridge * norm[columns]
-        return dict(zip(columns, zip(loss.tolist(), unsatisfied.tolist(), strict=True), strict=True))
+    def _losses(self, wanted: Mask, norm: Array) -> tuple[Array, Array]:
+        """Loss and unsatisfied fraction of the columns that are wanted, NaN for the others."""
+        loss, unsatisfied = np.full((2, norm.size), np.nan)
+        columns = np.flatnonzero(wanted)
+        if columns.size == 0:
+            return loss, unsatisfied
+        problem, samples = self.plan.problem, self.plan.samples
+        h = self.space.preactivations(wanted)
+        if problem.loss is squared_hinge:
+            _hinge_totals(h, columns, samples, problem.margin, loss, unsatisfied)
+        else:
+            chosen = h[columns, :samples]
+            loss[columns] = np.sum(problem.loss.value(chosen, problem.margin), axis=1, dtype=np.float64)
+            unsatisfied[columns] = np.count_nonzero(chosen < problem.margin, axis=1)
+        return loss / self.plan.features + 0.5 * problem.ridge * norm, unsatisfied / samples
+
+
+@jit(fastmath={"reassoc", "contract"}, nogil=True)
+def _hinge_totals(
+    H: Floating, columns: NDArray[np.int64], samples: int, kappa: float, loss: Array, unsatisfied: Array
+) -> None:
+    """Squared hinge summed over the samples, and the number of them below the margin, of the chosen columns."""
+    for c in columns:
+        total, count = 0.0, 0.0
+        for mu in range(samples):
+            slope = min(np.float64(H[c, mu]) - kappa, 0.0)
+            total += slope * slope
+            count += slope < 0.0
+        loss[c], unsatisfied[c] = 0.5 * total, count

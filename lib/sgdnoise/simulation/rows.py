@@ -86,11 +86,30 @@ def dots2(A: Floating, rows: Rows, n: int, w: Floating, v: Floating, h: Floating
 
 
 @jit(fastmath=SUM, nogil=True)
+def _sum8(A: Floating, rows: Rows, p: Floating, out: Floating) -> None:
+    """``out += p0 A[rows[0]] + ... + p7 A[rows[7]]``, in this order: eight rows for one pass over ``out``."""
+    a, b, c, d, e, f, g, h = (
+        A[rows[0]], A[rows[1]], A[rows[2]], A[rows[3]], A[rows[4]], A[rows[5]], A[rows[6]], A[rows[7]],
+    )  # fmt: skip
+    p0, p1, p2, p3, p4, p5, p6, p7 = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
+    for j in range(out.size):
+        x = out[j] + p0 * a[j]
+        x += p1 * b[j]
+        x += p2 * c[j]
+        x += p3 * d[j]
+        x += p4 * e[j]
+        x += p5 * f[j]
+        x += p6 * g[j]
+        x += p7 * h[j]
+        out[j] = x
+
+
+@jit(fastmath=SUM, nogil=True)
 def sums(A: Floating, rows: Rows, n: int, p: Floating, out: Floating) -> None:
     """``out += sum_i p[i] A[rows[i]]`` over the first ``n`` rows, in this order."""
-    whole = n - n % 4
-    for i in range(0, whole, 4):
-        sum4(A[rows[i]], A[rows[i + 1]], A[rows[i + 2]], A[rows[i + 3]], p[i:], out)
+    whole = n - n % 8
+    for i in range(0, whole, 8):
+        _sum8(A, rows[i:], p[i:], out)
     for i in range(whole, n):
         a, p0 = A[rows[i]], p[i]
         for j in range(out.size):
@@ -117,3 +136,21 @@ def inner(a: Floating, b: Floating) -> float:
     for j in range(a.size):
         total += np.float64(a[j]) * np.float64(b[j])
     return total
+
+
+@jit(nogil=True)
+def inners(X: Floating, y: Floating, out: NDArray[np.float64]) -> None:
+    """``out[c] = X[c] . y``."""
+    for c in range(out.size):
+        out[c] = inner(X[c], y)
+
+
+@jit(fastmath=DOT, nogil=True)
+def gaps(X: Floating, Y: Floating, out: NDArray[np.float64]) -> None:
+    """``out[i] = (X[2i] - X[2i+1]) . (Y[2i] - Y[2i+1])``: of two replicas that are neighbours."""
+    for i in range(out.size):
+        total = 0.0
+        for j in range(X.shape[1]):
+            x = np.float64(X[2 * i, j]) - np.float64(X[2 * i + 1, j])
+            total += x * (np.float64(Y[2 * i, j]) - np.float64(Y[2 * i + 1, j]))
+        out[i] = total

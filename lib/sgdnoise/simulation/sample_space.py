@@ -25,13 +25,14 @@ from sgdnoise.simulation.batches import Bits, Limits, advance
 from sgdnoise.simulation.guard import RUNNING, Guard, judge
 from sgdnoise.simulation.normals import Floating, aligned, padded
 from sgdnoise.simulation.plan import Plan
-from sgdnoise.simulation.rows import dots2, inner, sums
+from sgdnoise.simulation.rows import dots2, gaps, inner, inners, sums
 from sgdnoise.simulation.threefry import Keys
 
 Mask = NDArray[np.bool_]
 Array = NDArray[np.float64]
 
-BLOCK_BYTES = 160 * 1024
+BLOCK_BYTES = 160 * 1024  # of data, while the Gram matrix is made
+GRAM_BYTES = 1024 * 1024  # of the Gram matrix, shared by the columns while at hand
 
 
 class SampleSpace:
@@ -71,7 +72,7 @@ class SampleSpace:
         self.mark_p = np.ones((columns, times))
         self.mark_h, self.mark_u = column_arrays(columns, times), column_arrays(columns, times)
         self.vectors = (self.p, self.h, self.u, self.g, self.gram_g, self.h0, self.start_square)
-        self.height = max(16, BLOCK_BYTES // self.gram.strides[0] // 4 * 4)
+        self.height = max(16, GRAM_BYTES // self.gram.strides[0] // 4 * 4)
         self.fused = plan.problem.loss is squared_hinge
 
     def look(self, k: int) -> None:
@@ -88,7 +89,7 @@ class SampleSpace:
             self.g[alive, : self.samples] = problem.loss.slope(h[alive], problem.margin) * s[alive]
             guard.loss[alive] = np.sum(problem.loss.value(h[alive], problem.margin), axis=1, dtype=np.float64)
             _gram_pass(self.gram, self.g, alive, self.height, self.gram_g)
-            _measure(self.vectors, problem.ridge, self.features, alive, guard.norm, guard.square)
+            _measure(self.vectors, problem.ridge, self.features, guard.state, alive, guard.norm, guard.square)
             judge(k, guard.seen, guard.verdict, guard.rule)
         for c in np.flatnonzero(alive & (self.live > 0)):
             n = self.live[c]
@@ -120,18 +121,20 @@ class SampleSpace:
         self.tangent_p[c, live] *= shrink
 
     def preactivations(self, wanted: Mask) -> Floating:  # noqa: ARG002
-        """Pre-activations of all samples, (columns, samples)."""
-        return self.h[:, : self.samples]
+        """Pre-activations of all samples, (columns, padded samples)."""
+        return self.h
 
     def magnetization(self) -> Array:
         """Return ``v.w`` per feature of every column."""
-        return np.array([p * self.start_sum + inner(u, self.signal) for p, u in zip(self.p, self.u, strict=True)]) / (
-            self.features
-        )
+        out = np.empty(self.p.size)
+        inners(self.u, self.signal, out)
+        return (self.p * self.start_sum + out) / self.features
 
-    def square_distance(self, c: int, d: int) -> float:
-        """Return ``|w_c - w_d|^2`` per feature."""
-        return max(inner(self.u[c] - self.u[d], self.h[c] - self.h[d]), 0.0) / self.features
+    def square_distances(self) -> Array:
+        """Return ``|w_c - w_d|^2`` per feature of every two neighbouring columns ``c, d``."""
+        out = np.empty(self.p.size // 2)
+        gaps(self.u, self.h, out)
+        return np.maximum(out, 0.0) / self.features
 
     def mark(self, c: int, i: int) -> None:
         """Remember the weights of column ``c`` as those at waiting time ``i``."""
@@ -213,13 +216,17 @@ def _gram_pass(K: Floating, G: Floating, alive: Mask, height: int, out: Floating
 
 
 @jit(nogil=True)
-def _measure(vectors: Any, ridge: float, features: int, alive: Mask, norm: Array, square: Array) -> None:
-    r""":math:`|w|^2/N` of all columns and :math:`|A^{\mathsf T} g + \lambda w|^2` of those that have a gradient.
+def _measure(
+    vectors: Any, ridge: float, features: int, state: NDArray[np.int64], alive: Mask, norm: Array, square: Array
+) -> None:
+    r""":math:`|w|^2/N` of the running columns and :math:`|A^{\mathsf T} g + \lambda w|^2` of those with a gradient.
 
     With :math:`|A^{\mathsf T} g|^2 = g\cdot K g` and :math:`w\cdot A^{\mathsf T}g = h\cdot g`.
     """
     p, H, U, G, KG, h0, start_square = vectors
     for c in range(p.size):
+        if state[c] != RUNNING:
+            continue
         total = p[c] * p[c] * start_square + p[c] * inner(U[c], h0) + inner(U[c], H[c])
         norm[c] = total / features
         if alive[c]:
@@ -234,13 +241,10 @@ def _hinge_slopes(H: Floating, s: Bits, kappa: Any, alive: Mask, G: Floating, lo
     zero = H.dtype.type(0)
     for c in range(s.shape[0]):
         if alive[c]:
-            loss = 0.0
             for mu in range(s.shape[1]):
                 slope = H[c, mu] - kappa
-                slope = slope if slope < 0 and s[c, mu] else zero
-                G[c, mu] = slope
-                loss += 0.5 * np.float64(slope) * np.float64(slope)
-            losses[c] = loss
+                G[c, mu] = slope if (slope < zero) & (s[c, mu] != 0) else zero
+            losses[c] = 0.5 * inner(G[c], G[c])
 
 
 @jit(nogil=True)
@@ -257,7 +261,7 @@ def _look(
     advance(keys, limits, k, alive, s)
     _hinge_slopes(vectors[1], s, kappa, alive, vectors[3], losses)
     _gram_pass(K, vectors[3], alive, height, vectors[4])
-    _measure(vectors, ridge, features, alive, norm, square)
+    _measure(vectors, ridge, features, verdict[0], alive, norm, square)
     return judge(k, seen, verdict, rule)
 
 
