@@ -88,6 +88,20 @@ def test_first_response_is_exact():
     np.testing.assert_allclose(run.correlation[0, 1, 5], run.norm[0, 5], rtol=1e-12)
 
 
+def test_response_with_more_features_than_one_stretch():
+    """Rows that are longer than what the tangent vectors take at once, with a remainder."""
+    dt, steps, N, wait = 0.05, 12, 1100, 2
+    options = {"features": N, "seed": 3, "probes": 3, "waiting_times": (wait * dt,), "replicas": 1}
+    problem, algorithm = sn.Problem(alpha=1.2), sn.SGD(0.3)
+    run = sn.simulate(problem, algorithm, dt, steps * dt, realisations=1, precision="double", **options)
+    inputs = drawn(problem, algorithm, dt, steps * dt, **options)
+    weights, s = naive_weights(problem, inputs, dt)[0], inputs.bits[0]
+    chi = naive.response(
+        inputs.A, weights, s, dt, 1.0, lambda h: problem.loss.curvature(h, 1.0), wait, inputs.probes[0]
+    )
+    np.testing.assert_allclose(run.integrated_response[0, 0, wait:], chi, rtol=1e-12)
+
+
 @pytest.mark.parametrize("alpha", [0.5, 1.2])
 def test_stops_where_the_rule_says(alpha):
     """Both spaces, both replicas: same step, same weights afterwards, and frozen there."""

@@ -28,6 +28,7 @@ Mask = NDArray[np.bool_]
 Array = NDArray[np.float64]
 
 BLOCK_BYTES = 160 * 1024  # of data; weights and gradients of the columns need the rest of the cache
+STRETCH = 512  # features of a row, while tangent vectors are multiplied
 
 
 class FeatureSpace:
@@ -182,8 +183,7 @@ def _general_pass(
     if live:
         tangent_gradient[:live] = 0
         curvature = np.asarray(loss.curvature(h, margin), dtype=A.dtype)
-        buffers = np.empty_like(h), np.empty_like(h)
-        _tangent_rows(A, rows, rows.size, curvature, tangents, live, tangent_gradient, *buffers)
+        _tangent_rows(A, rows, rows.size, curvature, tangents, live, tangent_gradient)
     return float(np.sum(loss.value(h, margin), dtype=np.float64))
 
 
@@ -196,16 +196,32 @@ def _tangent_rows(
     D: Floating,
     live: int,
     out: Floating,
-    p: Floating,
-    q: Floating,
 ) -> None:
-    """Add these rows' part of the Hessian times each tangent vector, two vectors at a time."""
-    for t in range(0, live, 2):
-        dots2(A, rows, n, D[t], D[t + 1], p, q)
+    """Add these rows' part of the Hessian times each tangent vector, two vectors at a time.
+
+    Features are taken in stretches, so that four rows and all tangent vectors stay in the first-level cache.
+    """
+    width = A.shape[1]
+    P = np.zeros((live, n + 4), A.dtype)
+    for start in range(0, width, STRETCH):
+        stop = min(start + STRETCH, width)
+        for i in range(0, n, 4):
+            j1, j2, j3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
+            x0, x1, x2, x3 = (
+                A[rows[i], start:stop], A[rows[j1], start:stop], A[rows[j2], start:stop], A[rows[j3], start:stop],
+            )  # fmt: skip
+            for t in range(0, live, 2):
+                s0, s1, s2, s3, t0, t1, t2, t3 = dot4x2(x0, x1, x2, x3, D[t, start:stop], D[t + 1, start:stop])
+                p, q = P[t], P[t + 1]
+                p[i], p[i + 1], p[i + 2], p[i + 3] = p[i] + s0, p[i + 1] + s1, p[i + 2] + s2, p[i + 3] + s3
+                q[i], q[i + 1], q[i + 2], q[i + 3] = q[i] + t0, q[i + 1] + t1, q[i + 2] + t2, q[i + 3] + t3
+    for t in range(live):
         for i in range(n):
-            p[i] *= curvature[i]
-            q[i] *= curvature[i]
-        sums2(A, rows, n, p, q, out[t], out[t + 1])
+            P[t, i] *= curvature[i]
+    for start in range(0, width, STRETCH):
+        stop = min(start + STRETCH, width)
+        for t in range(0, live, 2):
+            sums2(A, rows, n, start, P[t], P[t + 1], out[t, start:stop], out[t + 1, start:stop])
 
 
 @jit(nogil=True)
@@ -270,7 +286,7 @@ def _hinge_pass(
     rows, left = np.empty((half, height + 8), np.int64), np.zeros(half, np.int64)
     active, number = np.empty((2, height + 8), np.int64), np.zeros(2, np.int64)
     p, q = np.empty(4, A.dtype), np.empty(4, A.dtype)
-    ones, f, g = np.ones(height + 8, A.dtype), np.empty(height + 8, A.dtype), np.empty(height + 8, A.dtype)
+    ones = np.ones(height + 8, A.dtype)
     for i in range(many):
         c = order[i]
         losses[c] = 0.0
@@ -313,9 +329,9 @@ def _hinge_pass(
             for i in range(left[pair]):
                 r[i] = r[whole + i]
             if live[c] > 0:
-                _tangent_rows(A, active[0], number[0], ones, D[c], live[c], E[c], f, g)
+                _tangent_rows(A, active[0], number[0], ones, D[c], live[c], E[c])
             if d != c and live[d] > 0:
-                _tangent_rows(A, active[1], number[1], ones, D[d], live[d], E[d], f, g)
+                _tangent_rows(A, active[1], number[1], ones, D[d], live[d], E[d])
 
 
 @jit(nogil=True)

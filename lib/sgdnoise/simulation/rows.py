@@ -117,13 +117,20 @@ def sums(A: Floating, rows: Rows, n: int, p: Floating, out: Floating) -> None:
 
 
 @jit(fastmath=SUM, nogil=True)
-def sums2(A: Floating, rows: Rows, n: int, p: Floating, q: Floating, out: Floating, other: Floating) -> None:
-    """``out += sum_i p[i] A[rows[i]]`` and ``other += sum_i q[i] A[rows[i]]``, each in the order of the rows."""
-    whole = n - n % 4
+def sums2(
+    A: Floating, rows: Rows, n: int, start: int, p: Floating, q: Floating, out: Floating, other: Floating
+) -> None:
+    """``out += sum_i p[i] A[rows[i]]`` and ``other += sum_i q[i] A[rows[i]]``, each in the order of the rows.
+
+    Of every row, the stretch from ``start`` on that is as long as ``out``.
+    """
+    whole, stop = n - n % 4, start + out.size
     for i in range(0, whole, 4):
-        sum4x2(A[rows[i]], A[rows[i + 1]], A[rows[i + 2]], A[rows[i + 3]], p[i:], q[i:], out, other)
+        a, b = A[rows[i], start:stop], A[rows[i + 1], start:stop]
+        c, d = A[rows[i + 2], start:stop], A[rows[i + 3], start:stop]
+        sum4x2(a, b, c, d, p[i:], q[i:], out, other)
     for i in range(whole, n):
-        a, p0, q0 = A[rows[i]], p[i], q[i]
+        a, p0, q0 = A[rows[i], start:stop], p[i], q[i]
         for j in range(out.size):
             out[j] += p0 * a[j]
             other[j] += q0 * a[j]
