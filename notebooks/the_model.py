@@ -231,4 +231,5 @@ claim("sampling-autocorrelation", f"sampled over predicted: {ratio:.4f} ± {erro
 #
 # Of {glue:text}`points` sampled values of each embedding, the farthest from its own law lies
 # {glue:text}`worst_exact` (exact) and {glue:text}`worst_euler` (Euler) standard errors away. The exact embedding is on
-# the line of the paper; Euler's is below it, the more so the shorter the memory $b\tau$ is compared with $dt$.
+# the line of the paper, its amplitude within 5 per cent of one; Euler's is below it, the more so the shorter the memory
+# $b\tau$ is compared with $dt$.

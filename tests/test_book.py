@@ -113,6 +113,38 @@ def test_a_second_build_does_nothing(project, html):
     assert before == {path: path.stat().st_mtime_ns for path in html.rglob("*") if path.is_file()}
 
 
+def test_damage_is_noticed_and_mended(project):
+    """An executed notebook cut short or altered, a stored result gone: computed again, and never shown."""
+    path = executed(project)
+    whole = path.read_text()
+    for damaged in ("", whole[:5000], whole.replace("±", "+-")):
+        path.write_text(damaged)
+        assert source.read_executed(path) is None
+    path.write_text(whole)
+    assert source.read_executed(path) is not None
+    results = sorted((project / "_build" / "results").glob("*.nc"))
+    for result in results:
+        result.write_bytes(result.read_bytes()[:100])
+    (project / "_build" / "html" / "search.html").unlink()
+    (project / "_build" / "html" / ".finished.json").unlink()
+    done = run(project, "book", "--profile", "smoke")
+    assert done.returncode == 2
+    assert "are damaged or gone; the same command mends them" in done.stderr
+    for _ in range(len(list((project / "notebooks").glob("*.py")))):
+        done = run(project, "book", "--profile", "smoke")
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0, done.stderr
+    assert (project / "_build" / "html" / "search.html").is_file()
+
+
+def test_paired_notebooks_do_not_disturb_the_build(project):
+    assert run(project, "pair").returncode == 0
+    (project / "_build" / "html" / ".finished.json").unlink()
+    done = run(project, "book", "--profile", "smoke")
+    assert done.returncode == 0, done.stderr
+
+
 def test_notebook_results_are_finite_and_deterministic(project):
     """The numbers that the page quotes, from the executed notebook itself."""
     cells = nbformat.read(executed(project), as_version=4).cells

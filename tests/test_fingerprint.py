@@ -80,6 +80,28 @@ def test_closures_and_partials_count():
     assert key_of(one, {"x": 1}, None) != key_of(two, {"x": 1}, None)
 
 
+def test_functions_on_one_line_are_told_apart():
+    same_line = {"linear": lambda x: x, "square": lambda x: x**2}
+    assert key_of(same_line["linear"], {"x": 1}, 0) != key_of(same_line["square"], {"x": 1}, 0)
+
+
+class Stateful:
+    def __init__(self, k):
+        self.k = k
+
+    def run(self, x):
+        return self.k * x
+
+    __call__ = run
+
+
+@pytest.mark.parametrize("function", [Stateful(1.0).run, Stateful(1.0)], ids=["method", "callable"])
+def test_functions_that_may_hold_a_state_are_refused(function):
+    for candidate in (function, make("def f(x): return inner(x)", inner=function)):
+        with pytest.raises(TypeError, match="function must be a plain function"):
+            key_of(candidate, {"x": 1}, 0)
+
+
 def test_only_the_part_of_the_library_that_is_used_counts(monkeypatch, tmp_path):
     used = fingerprint.used_modules(sn.simulate, {"problem": PROBLEM})
     assert {"sgdnoise.simulate", "sgdnoise.algorithms", "sgdnoise.losses", "sgdnoise._checks"} <= set(used)

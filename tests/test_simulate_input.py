@@ -129,3 +129,19 @@ def test_an_interrupt_ends_all_threads_at_once():
         _, error = process.communicate(timeout=30)
         assert time.monotonic() - began < 10
     assert b"KeyboardInterrupt" in error
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda p, a: sn.simulate(p, a, 0.1, 1.0, waiting_times=None), "waiting_times must be a list, got None"),
+        (lambda p, a: sn.simulate_paired(p, [a], 1.0), "runs must hold pairs (algorithm, learning_rate), got"),
+        (lambda p, a: sn.simulate_paired(p, [(a, 0.1, 3)], 1.0), "runs must hold pairs (algorithm, learning_rate)"),
+        (lambda *_: sn.fdt_curve(None), "dataset must be an xarray.Dataset of solve_dmft or simulate, got NoneType"),
+        (lambda *_: sn.effective_temperature(None), "dataset must be an xarray.Dataset"),
+    ],
+)
+def test_ill_typed_arguments_are_refused_in_one_sentence(call, sentence):
+    with pytest.raises(TypeError) as caught:
+        call(sn.Problem(alpha=2), sn.SGD(0.5))
+    assert str(caught.value).startswith(sentence)

@@ -202,7 +202,7 @@ def test_critical_alpha_against_sixty_digit_arithmetic(delta):
 def test_critical_alpha_at_the_ends_and_for_bad_input():
     assert sn.critical_alpha(1e12) == pytest.approx(2, rel=1e-11)
     assert 1e22 < sn.critical_alpha(0.01) < 1e23
-    with pytest.raises(ValueError, match=r"delta must be greater than 0, got 0"):
+    with pytest.raises(ValueError, match=r"delta must be at least 0.001, got 0"):
         sn.critical_alpha(0)
 
 

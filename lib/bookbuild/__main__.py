@@ -1,6 +1,7 @@
 """The commands behind the Makefile: ``python -m bookbuild {book,notebook,pair,serve,bench,timed,readme}``."""
 
 import argparse
+import contextlib
 import functools
 import http.server
 import os
@@ -78,8 +79,14 @@ def serve(arguments: argparse.Namespace) -> None:
     """Serve the finished book on this machine only."""
     if not (paths.HTML / "index.html").is_file():
         raise Refusal("there is no book to serve yet; run `make book` first")
+    if not 0 <= arguments.port <= 65535:
+        raise Refusal(f"PORT must be a number from 0 to 65535, got {arguments.port}")
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(paths.HTML))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", arguments.port), handler) as server:
+    try:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", arguments.port), handler)
+    except OSError as error:
+        raise Refusal(f"port {arguments.port} cannot be used ({error.strerror}); name another with PORT=") from error
+    with server, contextlib.suppress(KeyboardInterrupt):
         print(f"Serving the book at http://127.0.0.1:{server.server_port}/ (Ctrl-C ends it).", flush=True)
         server.serve_forever()
 

@@ -33,7 +33,7 @@ def build(profile: str) -> Path:
         began = time.monotonic()
         clear_scratch()
         jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
-        from_scratch = not any(job.output.exists() for job in jobs)
+        from_scratch = not any(job.done() for job in jobs)
         run_all(jobs)
         ledger.check(*ledger.collect(job.output for job in jobs), profile)
         key = book_key(profile, [job.output for job in jobs])
@@ -49,7 +49,7 @@ def build(profile: str) -> Path:
 def book_key(profile: str, executed: list[Path]) -> str:
     """Hash of everything that the rendered book depends on."""
     inputs = source.tree_hash(*(paths.ROOT / name for name in INPUTS))
-    parts = [profile, inputs, *(path.name for path in executed)]
+    parts = [profile, inputs, source.tree_hash(*executed)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -99,7 +99,14 @@ def export_results(profile: str, html: Path) -> None:
     (html / DOWNLOADS).mkdir()
     for notebook in source.read_all():
         label = results_label(notebook, notebook.parameters(profile))
-        if keys := store.uses(label):
+        keys = store.uses(label)
+        if not all(store.has(key) for key in keys):
+            # Without its executed copy the notebook runs again, and computes what is missing.
+            notebook.executed(notebook.parameters(profile)).unlink(missing_ok=True)
+            raise Refusal(
+                f"stored results behind notebook {notebook.name} are damaged or gone; the same command mends them"
+            )
+        if keys:
             write_zip(store, keys, html / DOWNLOADS / f"{label}.zip")
 
 

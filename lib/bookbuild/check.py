@@ -112,7 +112,9 @@ def check_book(html: Path, profile: str) -> None:
                 raise Refusal(f"file {address} of page {page} is missing from the book")
         if page.startswith("notebooks/"):
             notebook = source.read(Path(page).name)
-            executed = nbformat.read(notebook.executed(notebook.parameters(profile)), as_version=4)
+            executed = source.read_executed(notebook.executed(notebook.parameters(profile)))
+            if executed is None:
+                raise Refusal(f"the executed copy of notebook {notebook.name} is damaged or gone")
             shown = sum("_images/" in image for image in images)
             if shown < count_figures(executed):
                 raise Refusal(f"page {page} shows {shown} figures, and its notebook made {count_figures(executed)}")

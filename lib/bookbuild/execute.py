@@ -70,6 +70,7 @@ def run(notebook: source.Notebook, parameters: source.Parameters, output: Path) 
             # The page shows the values that were used, in place of the defaults.
             if "parameters" in cell.metadata.get("tags", []):
                 cell.metadata["tags"] = ["parameters", "remove-cell"]
+        source.seal(done)
         nbformat.write(done, end)
         if notebook.executed(parameters) != output:
             raise Refusal(f"the library changed while notebook {notebook.name} ran; run it again")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import yaml
 
 from bookbuild import paths
 from bookbuild.refusal import Refusal
+from bookbuild.source import read_executed
 
 MIME = "application/vnd.sgdnoise.claim+json"
 VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced")
@@ -120,7 +120,9 @@ def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
 def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
     """Write the table of the claims, in MyST."""
     mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗"}
-    counts = [f"{sum(entry.verdict == verdict for entry in claims)} {verdict}" for verdict in VERDICTS]
+    decided = [entry for entry in claims if found[entry.name].decision() != "open"]
+    counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS]
+    counts += [f"{len(claims) - len(decided)} left open by this build"] if len(decided) < len(claims) else []
     lines = [f"Of {len(claims)} claims: {', '.join(counts)}.", ""]
     lines += [":::{list-table}", ":header-rows: 1", ":widths: 5 40 33 22", ""]
     lines += ["* - ", "  - What the paper says", "  - What we found", "  - Where"]
@@ -141,4 +143,4 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
 
 def collect(executed: Iterable[Path]) -> tuple[list[Claim], dict[str, Finding]]:
     """Return the ledger and what these executed notebooks found."""
-    return read_ledger(paths.LEDGER), findings(nbformat.read(path, as_version=4) for path in executed)
+    return read_ledger(paths.LEDGER), findings(filter(None, map(read_executed, executed)))

@@ -17,7 +17,7 @@ from typing import Any
 from bookbuild import paths
 from bookbuild.progress import Display, Task, load_timings, save_timings
 from bookbuild.refusal import Refusal
-from bookbuild.source import Notebook, Parameters
+from bookbuild.source import Notebook, Parameters, read_executed
 
 STOP_SECONDS = 1.5
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -37,6 +37,10 @@ class Job:
     def output(self) -> Path:
         """Where the executed copy goes."""
         return self.notebook.executed(self.parameters)
+
+    def done(self) -> bool:
+        """Tell whether the executed copy is there, and undamaged."""
+        return read_executed(self.output) is not None
 
     @property
     def label(self) -> str:
@@ -66,7 +70,7 @@ def run_all(jobs: list[Job]) -> None:
 
     A failure does not stop the others: their results are kept, and the next run does only what is missing.
     """
-    missing = [job for job in jobs if not job.output.exists()]
+    missing = [job for job in jobs if not job.done()]
     if not missing:
         say(f"All {len(jobs)} notebooks are up to date." if len(jobs) > 1 else "The notebook is up to date.")
         return
@@ -173,7 +177,7 @@ class _Pool:
     def _finish(self, index: int) -> None:
         job, task = self.jobs[index], self.tasks[index]
         task.seconds = task.elapsed(time.monotonic())
-        if job.failure is None and not job.output.exists():
+        if job.failure is None and not job.done():
             job.failure = "it ended without a result"
         task.state = "failed" if job.failure else "done"
         self.display.finished(task)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jupytext
+import nbformat
 from nbformat import NotebookNode
 
 from bookbuild import paths
@@ -16,6 +17,7 @@ from bookbuild.refusal import Refusal
 
 PROFILES = ("smoke", "standard", "paper")
 Parameters = Mapping[str, Any]
+SEAL = "sgdnoise_sha256"
 
 
 def check_profile(profile: str) -> str:
@@ -89,6 +91,25 @@ class Notebook:
     def executed(self, parameters: Parameters) -> Path:
         """Return where the executed copy for these parameters belongs, whether it is there or not."""
         return paths.EXECUTED / f"{self.name}-{parameters['profile']}-{self.key(parameters)}.ipynb"
+
+
+def seal(executed: NotebookNode) -> None:
+    """Write a checksum of an executed notebook into it."""
+    executed.metadata[SEAL] = _digest(executed)
+
+
+def read_executed(path: Path) -> NotebookNode | None:
+    """Return an executed notebook, or None if it is not there or not as it was written."""
+    try:
+        executed = nbformat.read(path, as_version=4)
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError):
+        return None
+    return executed if executed.metadata.get(SEAL) == _digest(executed) else None
+
+
+def _digest(executed: NotebookNode) -> str:
+    content = {**executed, "metadata": {k: v for k, v in executed.metadata.items() if k != SEAL}}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _like(default: Any, name: str, word: str) -> Any:

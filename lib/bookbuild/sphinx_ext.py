@@ -31,7 +31,9 @@ def read_executed(text: str) -> NotebookNode:
     copies = sorted(paths.EXECUTED.glob(f"*-{notebook.key(notebook.parameters(profile()))}.ipynb"))
     if not copies:
         raise Refusal(f"notebook {title!r} has not been run with this text, library and profile; use `make book`")
-    executed = nbformat.read(copies[0], as_version=4)
+    executed = source.read_executed(copies[0])
+    if executed is None:
+        raise Refusal(f"the executed copy of notebook {title!r} is damaged; use `make book`")
     for cell in executed.cells:  # findings are for the scorecard, not for the page
         if cell.cell_type == "code":
             cell.outputs = [o for o in cell.outputs if ledger.MIME not in o.get("data", {})]

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,18 @@ def integer(name: str, value: object, *, at_least: int, at_most: int | None = No
     if number < at_least or (at_most is not None and number > at_most):
         raise ValueError(sentence)
     return number
+
+
+def several(name: str, values: Any) -> Any:
+    """Return ``values`` if it is a list, a tuple or a one-dimensional array.
+
+    >>> several("waiting_times", None)
+    Traceback (most recent call last):
+    TypeError: waiting_times must be a list, got None
+    """
+    if isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 1):
+        return values
+    raise TypeError(f"{name} must be a list, got {_show(values)}")
 
 
 def choice(name: str, value: object, options: Sequence[str]) -> str:

@@ -78,6 +78,8 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
     >>> bool(curve.displacement[0, 0] == 0), dict(curve.sizes)
     (True, {'realisation': 1, 'lag': 21})
     """
+    if not isinstance(dataset, xr.Dataset):
+        raise TypeError(f"dataset must be an xarray.Dataset of solve_dmft or simulate, got {type(dataset).__name__}")
     missing = [name for name in NEEDED if name not in dataset]
     if missing:
         raise ValueError(

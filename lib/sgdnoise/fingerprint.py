@@ -19,7 +19,7 @@ import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ def unwrap(function: Any) -> Any:
 
 
 def user_code(function: Any, seen: set[int]) -> Iterator[str | dict[str, str]]:
-    """List the source of a function of the user's, and everything outside of it that its code names."""
+    """List the code of a function of the user's, and everything outside of it that this code names."""
     function = unwrap(function)
     if id(function) in seen:
         return
@@ -88,13 +88,16 @@ def user_code(function: Any, seen: set[int]) -> Iterator[str | dict[str, str]]:
     if is_installed(function):
         yield f"{function.__module__}.{function.__qualname__} of {package_version(function.__module__)}"
         return
-    if not isinstance(function, FunctionType):
-        yield f"builtin {getattr(function, '__module__', '')}.{getattr(function, '__qualname__', function)!s}"
+    if isinstance(function, BuiltinFunctionType | np.ufunc):
+        yield f"builtin {getattr(function, '__module__', 'numpy')}.{function.__name__}"
         return
-    try:
-        yield "source " + inspect.getsource(function)
-    except (OSError, TypeError):
-        yield "code " + code_hash(function.__code__)
+    if not isinstance(function, FunctionType):
+        raise TypeError(
+            f"function must be a plain function, and use only such: a method or a callable object may hold what a key "
+            f"cannot see, got {function!r}"
+        )
+    # Of the compiled code, not of the text: two functions may share a line, and a comment changes nothing.
+    yield "code " + code_hash(function.__code__)
     defaults = [function.__defaults__, function.__kwdefaults__]
     yield "defaults " + json.dumps(canonical(f"defaults of {function.__qualname__}", defaults), sort_keys=True)
     names = set(code_names(function.__code__))
@@ -140,7 +143,7 @@ def distributions() -> Mapping[str, list[str]]:
 
 
 def code_hash(code: CodeType) -> str:
-    """Hash the compiled code of a function whose source is not to be had; addresses in memory do not count."""
+    """Hash the compiled code of a function; addresses in memory and line numbers do not count."""
     constants = [code_hash(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts]
     return hashlib.sha256(repr((code.co_code, code.co_names, constants)).encode()).hexdigest()
 

@@ -222,7 +222,7 @@ def critical_alpha(delta: float) -> float:
     >>> [round(critical_alpha(delta), 3) for delta in (0.5, 1.0, 1e9)]
     [6.663, 3.7, 2.0]
     """
-    spread = math.sqrt(_checks.real("delta", delta, above=0))
+    spread = math.sqrt(_checks.real("delta", delta, at_least=1e-3))
 
     def slope(m: float) -> float:
         _, F1, F2 = hinge_moments(-m / spread)

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from sgdnoise.store import Store, StoreError
 from sgdnoise.workers import Outcome, run_here, run_in_processes
 
 WORKERS_VARIABLE, SCHEDULER_VARIABLE, LABEL_VARIABLE = "SGDNOISE_WORKERS", "SGDNOISE_SCHEDULER", "SGDNOISE_LABEL"
+MOST_SEEDS = 1_000_000
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
 
 
@@ -96,9 +98,13 @@ def sweep(
         raise TypeError(f"function must be a function, got {function!r}")
     names, combinations = _combinations(grid, fixed or {})
     seed_list = _seeds(seeds)
+    if workers is not None:
+        _checks.integer("workers", workers, at_least=1)
+    label = label or os.environ.get(LABEL_VARIABLE) or str(getattr(function, "__name__", "sweep")).strip("<>")
+    if not isinstance(label, str) or not re.fullmatch(r"[\w .-]+", label):
+        raise ValueError(f"label must be made of letters, digits, dots and dashes, got {label!r}")
     place = Store(store)
     points = [Point.of(function, {**(fixed or {}), **values}, seed) for values in combinations for seed in seed_list]
-    label = label or os.environ.get(LABEL_VARIABLE) or str(getattr(function, "__name__", "sweep"))
     place.check_writable()
     _fill(place, points, label, workers, scheduler)
     place.remember_use(label, [point.key for point in points])
@@ -148,8 +154,11 @@ def _stored(store: Store, point: Point) -> xr.Dataset:
 def _seeds(seeds: int | Sequence[int] | None) -> list[int | None]:
     if seeds is None:
         return [None]
-    values = range(_checks.integer("seeds", seeds, at_least=1)) if isinstance(seeds, int) else seeds
-    checked = [_checks.integer("seeds", seed, at_least=0) for seed in values]
+    if not isinstance(seeds, int | Sequence | np.ndarray) or isinstance(seeds, str):
+        raise TypeError(f"seeds must be a number or a list of different whole numbers, got {seeds!r}")
+    if isinstance(seeds, int):
+        return list(range(_checks.integer("seeds", seeds, at_least=1, at_most=MOST_SEEDS)))
+    checked = [_checks.integer("seeds", seed, at_least=0) for seed in seeds]
     if not checked or len(set(checked)) < len(checked):
         raise ValueError(f"seeds must be a number or a list of different whole numbers, got {seeds!r}")
     return list(checked)

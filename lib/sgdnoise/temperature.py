@@ -263,6 +263,8 @@ def _known_tail(curve: xr.Dataset, points: int) -> xr.Dataset:
 
 
 def _window(lags: tuple[float, float]) -> tuple[float, float]:
+    if len(_checks.several("lags", lags)) != 2:
+        raise ValueError(f"lags must be a pair (first, last), got {lags!r}")
     low, high = (_checks.real("lags", lag, at_least=0) for lag in lags)
     if low >= high:
         raise ValueError(f"lags must be a shorter and a longer lag, got {lags!r}")

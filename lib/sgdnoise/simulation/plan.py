@@ -95,11 +95,16 @@ def make_plan(
     if loss_every % record_every:
         raise ValueError(f"loss_every must be a multiple of record_every={record_every}, got {loss_every}")
     duration = _checks.real("duration", duration, above=0)
-    times = tuple(_checks.real("waiting_times", time, at_least=0) for time in waiting_times)
+    times = tuple(
+        _checks.real("waiting_times", time, at_least=0) for time in _checks.several("waiting_times", waiting_times)
+    )
     if list(times) != sorted(set(times)):
         raise ValueError(f"waiting_times must increase, got {waiting_times!r}")
     if times and stop_gradient is not None:
         raise ValueError("waiting_times must be empty with stop_gradient: a run that has stopped has no response")
+    for run in _checks.several("runs", runs):
+        if not isinstance(run, Sequence) or len(run) != 2:
+            raise TypeError(f"runs must hold pairs (algorithm, learning_rate), got {run!r}")
     if not runs:
         raise ValueError("runs must hold at least one (algorithm, learning_rate), got none")
     plan = Plan(
