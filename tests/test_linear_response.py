@@ -127,7 +127,6 @@ def replica_distance(problem, algorithm, dt, features, realisations, burn, seed)
 
 
 @pytest.mark.statistical
-@pytest.mark.kernel
 @pytest.mark.parametrize(("batch", "dt"), [(0.3, 0.2), (0.1, 0.6)])
 def test_exact_for_the_square_loss_at_any_learning_rate(batch, dt):
     """Two replicas of vanilla SGD: half their squared distance is the height of the FDT curve.
