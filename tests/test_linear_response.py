@@ -148,7 +148,6 @@ def test_exact_for_the_square_loss_at_any_learning_rate(batch, dt):
 
 
 @pytest.mark.statistical
-@pytest.mark.kernel
 def test_squared_hinge_at_a_small_learning_rate():
     """The same for the paper's loss, where the theory is the first order in dt.
 
