@@ -42,10 +42,10 @@ def sentence(seconds: dict[str, float], workers: int) -> str:
         "book/smoke": "`make book PROFILE=smoke` {}",
         "test": "`make test` {}",
     }
-    missing = [name for name in names if name not in seconds]
-    if missing:
-        raise Refusal(f"{', '.join(missing)} must have been run from scratch in this folder, to be timed")
-    return f"Measured on {workers} cores: " + ", ".join(w.format(clock(seconds[n])) for n, w in names.items()) + "."
+    measured = [words.format(clock(seconds[name])) for name, words in names.items() if name in seconds]
+    if not measured:
+        raise Refusal("a book must have been built from scratch in this folder, to be timed")
+    return f"Measured on {workers} cores: {', '.join(measured)}."
 
 
 def setup_seconds() -> dict[str, float]:
