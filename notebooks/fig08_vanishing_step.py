@@ -51,9 +51,9 @@ runs = {}
 for features in sizes:
     options = {"features": features, "realisations": data_sets, "seed": seed, "loss_every": 5}
     for (algorithm, rate), run in zip(
-        pairs, sn.simulate_paired(problem, pairs, 15.0, on_divergence="mark", **options), strict=True
+        pairs, sn.simulate_paired(problem, pairs, 12.0, on_divergence="mark", **options), strict=True
     ):
-        runs[features, algorithm, rate] = run.sel(time=slice(12.0, None)).mean("time")
+        runs[features, algorithm, rate] = run.sel(time=slice(9.0, None)).mean("time")
 
 # %% tags=["hide-input"]
 observables = {
@@ -131,7 +131,7 @@ glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.
 #   rate, for GD and SGD and several network sizes. As the learning rate falls, the points of each algorithm approach a
 #   dashed line of its own, and points of different sizes coincide.
 # ---
-# The end of training (average over $12\le t\le15$) against the learning rate, $\alpha=6$, $\Delta=\lambda=\kappa=1$,
+# The end of training (average over $9\le t\le12$) against the learning rate, $\alpha=6$, $\Delta=\lambda=\kappa=1$,
 # for GD (blue) and SGD with $b=0.3$ (red) and several numbers of features (symbols, slightly shifted); means over
 # {glue:}`data_sets` data sets with two standard errors. Dashed: exact limits of $dt\to0$ and $N\to\infty$, GD at ridge
 # $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle ({glue:text}`missing`) are left out.
