@@ -17,7 +17,7 @@ ONE_THREAD := NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 unexport PYTHONDONTWRITEBYTECODE
 export SGDNOISE_SCHEDULER := $(SCHEDULER)
 
-ifeq ($(filter smoke standard paper,$(PROFILE)),)
+ifeq ($(and $(filter smoke standard paper,$(PROFILE)),$(filter 1,$(words $(PROFILE)))),)
 $(error PROFILE must be smoke, standard or paper, got '$(PROFILE)')
 endif
 

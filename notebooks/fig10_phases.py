@@ -39,6 +39,7 @@ from myst_nb import glue
 from scipy.optimize import linprog
 
 import sgdnoise as sn
+from bookbuild.figures import publish
 from bookbuild.ledger import claim
 from sgdnoise import plotting
 
@@ -108,8 +109,7 @@ axes.set(
 axes.text(0.25, 0.7, "SAT: separable")
 axes.text(3.0, 18, "UNSAT")
 axes.legend(loc="upper right", fontsize=7)
-glue("phases", figure, display=False)
-plt.close(figure)
+publish("phases", figure)
 glue("features", size["features"], display=False)
 glue("data_sets", size["data_sets"], display=False)
 glue("at_one", f"{sn.critical_alpha(1.0):.3f}", display=False)

@@ -28,13 +28,14 @@ import numpy as np
 from myst_nb import glue
 
 import sgdnoise as sn
+from bookbuild.figures import publish
 from sgdnoise import plotting
 
 plotting.use_style()
 size = {
     "smoke": {"features": 100, "realisations": 8, "learning_rate": 0.05},
     "standard": {"features": 500, "realisations": 24, "learning_rate": 0.02},
-    "paper": {"features": 1500, "realisations": 100, "learning_rate": 0.01},
+    "paper": {"features": 1000, "realisations": 50, "learning_rate": 0.01},
 }[profile]
 
 # %%
@@ -48,14 +49,17 @@ observables = {
 }
 
 
-def end(ridge, algorithm):
+def end(ridge, algorithm, seed, **size):
     """Observables at the end of training, averaged over the last fifth of it; one value for each data set."""
     run = sn.simulate(sn.Problem(alpha=6, delta=1.0, ridge=ridge), algorithm, duration=15.0, seed=seed, **size)
     return run.sel(time=slice(12.0, None)).mean("time")
 
 
-sgd = {b: end(1.0, sn.SGD(batch=b)) for b in batches}
-gd = {b: end(1.0 / b, sn.GD()) for b in batches}
+points = [{"ridge": 1.0, "algorithm": sn.SGD(batch=b)} for b in batches]
+points += [{"ridge": 1.0 / b, "algorithm": sn.GD()} for b in batches]
+runs = sn.sweep(end, points, [seed], fixed=size).squeeze("seed")
+sgd = {b: runs.isel(point=i) for i, b in enumerate(batches)}
+gd = {b: runs.isel(point=i + len(batches)) for i, b in enumerate(batches)}
 
 # %% tags=["hide-input"]
 figure, panels = plt.subplots(1, 4, figsize=(9.0, 2.5))
@@ -81,8 +85,7 @@ for axes, (name, label) in zip(panels, observables.items(), strict=True):
     axes.set(xscale="log", xlabel="batch fraction $b$", ylabel=label)
     plotting.plain_ticks(axes.xaxis, [0.1, 0.2, 0.4, 1])
 panels[0].legend(fontsize=6.5)
-glue("ridge", figure, display=False)
-plt.close(figure)
+publish("ridge", figure)
 glue("features", size["features"], display=False)
 glue("data_sets", size["realisations"], display=False)
 glue("rate", size["learning_rate"], display=False)

@@ -30,6 +30,7 @@ from IPython.display import Markdown, display
 from myst_nb import glue
 
 import sgdnoise as sn
+from bookbuild.figures import publish
 from sgdnoise import plotting
 
 plotting.use_style()
@@ -96,9 +97,8 @@ for row, (phase, runs) in zip(panels, phases.items(), strict=True):
         table.append((phase, letter, *fit, *fit_errors, misfit))
 for axes in panels[1]:
     axes.set_xlabel("$1/N$")
-glue("finite_size", figure, display=False)
+publish("finite_size", figure)
 glue("sizes", ", ".join(map(str, sizes)), display=False)
-plt.close(figure)
 
 # %% [markdown]
 # ```{glue:figure} finite_size

@@ -51,6 +51,7 @@ import numpy as np
 from myst_nb import glue
 
 import sgdnoise as sn
+from bookbuild.figures import publish
 from sgdnoise import plotting
 
 plotting.use_style()
@@ -134,8 +135,7 @@ right.plot(local.lag, local.slope, "k-", linewidth=1, label="linear response")
 right.axhline(line_fit[0.1].value, color="0.6", linestyle="--", linewidth=1, zorder=0)
 right.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", ylim=(0, 0.03))
 right.legend()
-glue("fdt-vanilla", figure, display=False)
-plt.close(figure)
+publish("fdt-vanilla", figure)
 start, end = (float(linear[0.1].attrs[name]) for name in ("initial_temperature", "plateau_temperature"))
 glue("t-vanilla", quote(line_fit[0.1].value, line_fit[0.1].error), display=False)
 glue("t-vanilla-start", f"{start:.4f}", display=False)
@@ -190,8 +190,7 @@ for batch, color in zip((0.1, 0.5, 1.0), colors, strict=False):
 left.set(xlabel="stiffness $a$", ylabel="density of modes", ylim=(0, None))
 left.legend()
 right.set(xlabel="stiffness $a$", ylabel="temperature of the mode, $dt=0.1$")
-glue("modes", figure, display=False)
-plt.close(figure)
+publish("modes", figure)
 
 # %% [markdown]
 # ```{glue:figure} modes
@@ -242,8 +241,7 @@ slopes = [sn.solve_statics(problem, sn.SGD(batch=b)).temperature_slope for b in 
 right.plot(fine_batches, 0.1 * np.array(slopes), "--", color="0.5", label="closed form")
 right.set(xlabel="batch fraction $b$")
 right.legend()
-glue("closed-form", figure, display=False)
-plt.close(figure)
+publish("closed-form", figure)
 excess = {dt: fit.value / predicted_line(sn.SGD(batch=0.1), dt) - 1 for dt, fit in line_fit.items()}
 glue("closed-form-value", f"{0.1 * slope:.5f}", display=False)
 glue("above-closed-form", f"{100 * (line_fit[0.4].value / (0.4 * slope) - 1):.0f}", display=False)
@@ -320,8 +318,7 @@ for tau, (_, accepted) in tails.items():
 right.text(0.03, 1.2, "plateau")
 right.text(0.6, 5, "no plateau")
 right.set(xlabel="batch fraction $b$", ylabel=r"persistence $\tau$", ylim=(0, 9))
-glue("persistent", figure, display=False)
-plt.close(figure)
+publish("persistent", figure)
 settled = [tau for tau, (_, accepted) in tails.items() if accepted]
 expected = [tau for tau in persistences if np.isfinite(linear_by_tau[tau].plateau_temperature)]
 glue("settled", ", ".join(f"{tau:g}" for tau in settled) or "none", display=False)
@@ -369,8 +366,7 @@ for axes, (tau, table) in zip(panels, tables.items(), strict=True):
 panels[0].set(ylabel="slope of the last points", ylim=(0, 0.5))
 panels[1].set(yscale="log", ylim=(0.005, 20))
 panels[0].legend()
-glue("tail-rule", figure, display=False)
-plt.close(figure)
+publish("tail-rule", figure)
 
 # %% [markdown]
 # ```{glue:figure} tail-rule
@@ -407,8 +403,7 @@ for tau, (chord, accepted) in chords.items():
 left.set(xlabel=r"persistence $\tau$", ylabel=r"$T_\mathrm{int}$", xscale="log", ylim=(0, None))
 right.set(xlabel=r"persistence $\tau$", ylabel="initial slope", xscale="log", ylim=(0, None))
 left.legend()
-glue("chord", figure, display=False)
-plt.close(figure)
+publish("chord", figure)
 ratio = {tau: chord.value / linear_by_tau[tau].integrated_temperature - 1 for tau, (chord, _) in chords.items()}
 error = {tau: chord.error / linear_by_tau[tau].integrated_temperature for tau, (chord, _) in chords.items()}
 for name, tau in (("short", 0.5), ("long", 8.0)):

@@ -48,6 +48,7 @@ import numpy as np
 from myst_nb import glue
 
 import sgdnoise as sn
+from bookbuild.figures import publish
 from bookbuild.ledger import claim
 from sgdnoise import plotting
 from sgdnoise.algorithms import next_batch, start_batch
@@ -98,10 +99,9 @@ labels = ("magnetisation $m$", "loss per feature $L/N$", "generalisation error")
 for axes, label in zip(panels, labels, strict=True):
     axes.set(xlabel="time $t$", ylabel=label, xlim=(-0.1, 5))
 panels[1].legend()
-glue("training", figure, display=False)
+publish("training", figure)
 glue("features", size["features"], display=False)
 glue("realisations", size["realisations"], display=False)
-plt.close(figure)
 
 # %% [markdown]
 # ```{glue:figure} training
@@ -202,11 +202,10 @@ for axes, embedding in zip(panels, misfit, strict=True):
     axes.axhline(0, color="0.7", linewidth=0.8, linestyle="-", zorder=0)
 panels[0].set_ylabel(r"$\langle s\,s(t)\rangle - b^2$")
 panels[0].legend()
-glue("autocorrelation", figure, display=False)
+publish("autocorrelation", figure)
 for embedding, deviations in misfit.items():
     glue(f"worst_{embedding}", f"{np.abs(deviations).max():.1f}", display=False)
 glue("points", np.size(misfit["exact"]), display=False)
-plt.close(figure)
 
 # Equality is tested as equivalence: the amplitude of the law, fitted to the sampled values, is within 5% of one.
 ratios = []

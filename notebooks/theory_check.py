@@ -29,14 +29,15 @@ from myst_nb import glue
 from scipy.stats import chi2
 
 import sgdnoise as sn
+from bookbuild.figures import publish
 from bookbuild.ledger import claim
 from sgdnoise import plotting
 
 plotting.use_style()
 size = {
     "smoke": {"paths": 1000, "realisations": 4, "features": 200, "runs": (8, 16)},
-    "standard": {"paths": 4000, "realisations": 8, "features": 800, "runs": (24, 96)},
-    "paper": {"paths": 20_000, "realisations": 16, "features": 1500, "runs": (60, 200)},
+    "standard": {"paths": 4000, "realisations": 8, "features": 800, "runs": (48, 192)},
+    "paper": {"paths": 10_000, "realisations": 12, "features": 1000, "runs": (60, 240)},
 }[profile]
 population = {"paths": size["paths"], "realisations": size["realisations"], "seed": seed}
 colors = [plotting.COLORS[name] for name in ("blue", "red", "green")]
@@ -102,8 +103,7 @@ for axes, (quantity, label) in zip(row, named.items(), strict=True):
         worst.append((abs(value - exact) / error, quantity, name, value, error, exact))
     axes.set(xlabel="learning rate $dt$", ylabel=label, xlim=(-0.01, 0.11))
 row[0].legend()
-glue("ends", figure, display=False)
-plt.close(figure)
+publish("ends", figure)
 glue("compared", len(worst), display=False)
 sigma, quantity, name, value, error, exact = max(worst)
 glue("farthest", f"{quantity} of {name}: {value:.5f} ± {error:.5f} against {exact:.5f}", display=False)
@@ -223,15 +223,13 @@ for row, phase in zip(rows, phases, strict=True):
     for axes, (quantity, label) in zip(row, shown.items(), strict=True):
         overlay(axes, phase, quantity, label)
 rows[0, 0].legend()
-glue("overlay", figure, display=False)
-plt.close(figure)
+publish("overlay", figure)
 figure, row = plt.subplots(1, 4, figsize=(9.0, 2.3))
 pairs = [(phase, quantity) for phase in phases for quantity in two_time]
 for axes, (phase, quantity) in zip(row, pairs, strict=True):
     overlay(axes, phase, quantity, two_time[quantity])
 row[0].legend()
-glue("two_time", figure, display=False)
-plt.close(figure)
+publish("two_time", figure)
 late = {
     (phase, name, quantity): late_deviation(phase, name, quantity)
     for phase in phases

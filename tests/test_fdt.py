@@ -197,6 +197,13 @@ def test_bad_input():
         sn.effective_temperature(dataset, method="tail", lags=(0.0, 0.5))
     with pytest.raises(ValueError, match=r"waiting_time must be among 0, got 3.0"):
         sn.fdt_curve(dataset, waiting_time=3.0)
+    for wrong in (2.5, "x"):
+        with pytest.raises(TypeError, match=r"waiting_times must be a list, got"):
+            sn.effective_temperature(dataset, waiting_times=wrong)
+    with pytest.raises(ValueError, match=r"waiting_times must have at least one value, or be None, got \(\)"):
+        sn.effective_temperature(dataset, waiting_times=())
+    with pytest.raises(TypeError, match=r"symmetric must be True or False, got 'no'"):
+        sn.effective_temperature(dataset, symmetric="no")
     with pytest.raises(ValueError, match=r"dataset must hold .* got one without correlation"):
         sn.fdt_curve(dataset.drop_vars("correlation"))
     with pytest.raises(ValueError, match=r"points must be a whole number of at least 2, got 1"):

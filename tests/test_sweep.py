@@ -127,6 +127,7 @@ def test_different_time_axes_are_joined(tmp_path):
     ("arguments", "error", "sentence"),
     [
         ({"function": 3}, TypeError, "function must be a function, got 3"),
+        ({"grid": {}}, ValueError, "grid must name at least one parameter, got {}"),
         ({"grid": {"batch": []}}, ValueError, "grid must have a list of at least one value for 'batch', got []"),
         ({"grid": {"batch": 0.3}}, ValueError, "grid must have a list of at least one value for 'batch', got 0.3"),
         ({"grid": 3}, TypeError, "grid must be lists of values by name or a list of points, got 3"),

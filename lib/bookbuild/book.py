@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bookbuild import ledger, paths, source
+import nbformat
+
+from bookbuild import figures, ledger, paths, source
 from bookbuild.check import check_book
 from bookbuild.progress import save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, results_label, run_all, say
-from bookbuild.sphinx_ext import DOWNLOADS, PROFILE_VARIABLE
+from bookbuild.sphinx_ext import DOWNLOADS, PROFILE_VARIABLE, strip
 
 STAMP = ".finished.json"
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
@@ -91,7 +93,7 @@ def render(profile: str, key: str) -> None:
 
 
 def export_results(profile: str, html: Path) -> None:
-    """Put the results behind each notebook into the book, one zip a notebook."""
+    """Put into the book, for each notebook, itself, its figures with their numbers, and a zip of the results behind."""
     from sgdnoise.__main__ import write_zip
     from sgdnoise.store import Store
 
@@ -106,6 +108,12 @@ def export_results(profile: str, html: Path) -> None:
             raise Refusal(
                 f"stored results behind notebook {notebook.name} are damaged or gone; the same command mends them"
             )
+        executed = source.read_executed(notebook.executed(notebook.parameters(profile)))
+        if executed is None:
+            raise Refusal(f"the copy of notebook {notebook.name} is damaged or gone; the same command mends it")
+        figures.write_downloads(executed, html / DOWNLOADS, label)
+        strip(executed)
+        nbformat.write(executed, html / DOWNLOADS / f"{label}.ipynb")
         if keys:
             write_zip(store, keys, html / DOWNLOADS / f"{label}.zip")
 

@@ -1,26 +1,147 @@
-"""Take the pictures out of an executed notebook, for people who want the figure and not the page."""
+"""Figures of a notebook: kept for the page, and for people who want the picture or its numbers and not the page."""
 
 import base64
+import io
 from pathlib import Path
+from typing import Any
 
 import nbformat
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from nbformat import NotebookNode
 
 from bookbuild.check import GLUE_PREFIX
 
+MIME = "application/vnd.sgdnoise.figure+json"
 ENDINGS = {"image/svg+xml": "svg", "image/png": "png"}
+
+
+def publish(name: str, figure: Figure) -> None:
+    """Keep a figure for ``{glue:figure} NAME`` of the page, with the files that the page offers for it."""
+    import matplotlib.pyplot as plt
+    from IPython.display import display
+    from myst_nb import glue
+
+    glue(name, figure, display=False)
+    content = {"name": name, "csv": drawn(figure).to_csv(index=False, float_format="%.8g")}
+    for kind in ("svg", "png"):
+        picture = io.BytesIO()
+        figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
+        content[kind] = base64.b64encode(picture.getvalue()).decode()
+    display({MIME: content}, raw=True)  # type: ignore[no-untyped-call]
+    plt.close(figure)
+
+
+def drawn(figure: Figure) -> pd.DataFrame:
+    """Return every point of every curve of a figure, with the ends of its error bar, one row each.
+
+    >>> figure = Figure()
+    >>> axes = figure.subplots()
+    >>> _ = axes.errorbar([1, 2], [5, 6], [0.5, 1], label="found")
+    >>> drawn(figure).iloc[1].tolist()
+    [1, '', '', 'found', 2.0, 6.0, 5.0, 7.0]
+    """
+    rows: list[pd.DataFrame] = []
+    panels = [axes for outer in figure.axes for axes in (outer, *outer.child_axes) if isinstance(axes, Axes)]
+    for number, axes in enumerate(panels, 1):
+        for label, x, y, low, high in curves(axes):
+            about = {"panel": number, "x_label": axes.get_xlabel(), "y_label": axes.get_ylabel(), "curve": label}
+            rows.append(pd.DataFrame({**about, "x": x, "y": y, "low": low, "high": high}))
+    columns = ["panel", "x_label", "y_label", "curve", "x", "y", "low", "high"]
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
+
+
+def curves(axes: Axes) -> list[tuple[str, Any, Any, Any, Any]]:
+    """List the label, coordinates and error bars of what is drawn in one panel."""
+    found = []
+    bars = {id(c.lines[0]): c for c in axes.containers if isinstance(c, ErrorbarContainer)}
+    shapes = [shape for shape in axes.collections if isinstance(shape, PolyCollection)]
+    bands = [np.asarray(shape.get_paths()[0].vertices, dtype=float) for shape in shapes]
+    for line in axes.lines:
+        if line.get_linestyle() == "None" and line.get_marker() in ("_", "|", 2, 3):  # the caps of error bars
+            continue
+        x, y = (np.atleast_1d(np.asarray(values, dtype=float)) for values in line.get_data())
+        if line.get_transform() != axes.transData:  # a level across the panel
+            x, y = x[:1] * np.nan, y[:1]
+        low = high = np.full(len(y), np.nan)
+        container = bars.get(id(line))
+        if container is not None and container.has_yerr:
+            ends = np.array([path.vertices for path in container.lines[2][-1].get_paths()]).reshape(-1, 2, 2)
+            low, high = ends[:, 0, 1], ends[:, 1, 1]
+        for band in bands:
+            n = len(x)
+            if len(band) == 2 * n + 3 and np.array_equal(band[1 : n + 1, 0], x):
+                low, high = band[1 : n + 1, 1], band[n + 2 : 2 * n + 2, 1][::-1]
+        found.append((curve_name(line, container), x, y, low, high))
+    return found
+
+
+def curve_name(line: Line2D, container: ErrorbarContainer | None) -> str:
+    """Return the label of the legend; that of error bars is kept by their container."""
+    label = str((container or line).get_label())
+    return "" if label.startswith("_") else label
+
+
+def published(executed: NotebookNode) -> dict[str, dict[str, str]]:
+    """Return what :func:`publish` kept in an executed notebook, by the name of the figure."""
+    outputs = (output for cell in executed.cells for output in cell.get("outputs", []))
+    kept = [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
+    return {content["name"]: content for content in kept}
+
+
+def pictures(executed: NotebookNode) -> list[tuple[str, bytes]]:
+    """Return the pictures of an executed notebook, each with the ending of its file."""
+    found = []
+    for cell in executed.cells:
+        for output in cell.get("outputs", []):
+            data = {kind.removeprefix(GLUE_PREFIX): value for kind, value in output.get("data", {}).items()}
+            kind = next((kind for kind in ENDINGS if kind in data), None)
+            if kind is not None:
+                text = data[kind]
+                found.append((ENDINGS[kind], text.encode() if ENDINGS[kind] == "svg" else base64.b64decode(text)))
+    return found
 
 
 def extract(executed: Path) -> list[Path]:
     """Write every picture of an executed notebook beside it, and return the files."""
     written: list[Path] = []
-    for cell in nbformat.read(executed, as_version=4).cells:
-        for output in cell.get("outputs", []):
-            data = {kind.removeprefix(GLUE_PREFIX): value for kind, value in output.get("data", {}).items()}
-            kind = next((kind for kind in ENDINGS if kind in data), None)
-            if kind is None:
-                continue
-            path = executed.with_name(f"{executed.stem}-{len(written) + 1}.{ENDINGS[kind]}")
-            text = data[kind]
-            path.write_bytes(text.encode() if kind == "image/svg+xml" else base64.b64decode(text))
-            written.append(path)
+    for ending, content in pictures(nbformat.read(executed, as_version=4)):
+        path = executed.with_name(f"{executed.stem}-{len(written) + 1}.{ending}")
+        path.write_bytes(content)
+        written.append(path)
     return written
+
+
+def write_downloads(executed: NotebookNode, folder: Path, prefix: str) -> None:
+    """Write the files that a page offers for its figures: vectors, a picture, and the numbers."""
+    for name, content in published(executed).items():
+        path = folder / f"{prefix}-{name}"
+        for kind in ("svg", "png"):
+            path.with_suffix(f".{kind}").write_bytes(base64.b64decode(content[kind]))
+        path.with_suffix(".csv").write_text(content["csv"], encoding="utf-8")
+        words = dict.fromkeys(("x_label", "y_label", "curve"), str)
+        table = pd.read_csv(io.StringIO(content["csv"]), converters=words)
+        table.rename_axis("row").to_xarray().to_netcdf(path.with_suffix(".nc"), engine="scipy")
+
+
+def link_downloads(executed: NotebookNode, folder: str, prefix: str) -> None:
+    """Put links to its files below each figure of a page."""
+    names = published(executed)
+    for cell in executed.cells:
+        for name in names:
+            opening = f"```{{glue:figure}} {name}\n"
+            if cell.cell_type == "markdown" and opening in cell.source:
+                start = cell.source.index(opening)
+                end = cell.source.index("\n```", start + len(opening)) + len("\n```")
+                links = [
+                    f'<a href="{folder}/{prefix}-{name}.{ending}" download>{words}</a>'
+                    for ending, words in (("svg", "SVG"), ("png", "PNG"), ("csv", "CSV"), ("nc", "netCDF"))
+                ]
+                words = f"This figure: {', '.join(links[:2])}; its numbers: {', '.join(links[2:])}."
+                line = f'<p class="downloads">{words}</p>'
+                cell.source = f"{cell.source[:end]}\n\n{line}\n{cell.source[end:]}"

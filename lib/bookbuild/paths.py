@@ -5,6 +5,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 LIBRARY = ROOT / "lib" / "sgdnoise"
+COSTS = ROOT / "book" / "costs.json"
 LEDGER = ROOT / "book" / "claims.yml"
 BENCHMARKS = ROOT / "benchmarks"
 README_FIGURE = ROOT / "book" / "images" / "training.svg"

@@ -1,10 +1,10 @@
-"""The parts of the README that are made: its figure, and how long things take, as measured in this folder."""
+"""What is made and kept in git: the figure of the README, and how long things take, as measured in this folder."""
 
 import os
 import re
 import shutil
 
-from bookbuild import book, paths, source
+from bookbuild import book, costs, paths, source
 from bookbuild.figures import extract
 from bookbuild.progress import clock, load_timings
 from bookbuild.refusal import Refusal
@@ -15,7 +15,7 @@ MARKS = ("<!-- timings: written by `make readme` -->\n", "\n<!-- end of timings 
 
 
 def update() -> None:
-    """Remake the figure and the sentence about time."""
+    """Remake the figure, the sentence about time, and the costs that the book quotes."""
     notebook = source.read("the_model")
     job = Job(notebook, notebook.parameters("standard"))
     book.writable(paths.BUILD)
@@ -23,11 +23,13 @@ def update() -> None:
     shutil.copyfile(extract(job.output)[0], paths.README_FIGURE)
     text = README.read_text(encoding="utf-8")
     start, end = map(re.escape, MARKS)
-    block = MARKS[0] + sentence(load_timings() | setup_seconds(), cores()) + MARKS[1]
+    timings = load_timings()
+    block = MARKS[0] + sentence(timings | setup_seconds(), cores()) + MARKS[1]
     text, count = re.subn(f"{start}.*?{end}", lambda _: block, text, flags=re.DOTALL)
     if count != 1:
         raise Refusal("README.md must have one block of timings")
     README.write_text(text, encoding="utf-8")
+    costs.save(costs.measured(timings, [notebook.name for notebook in source.read_all()], cores()))
 
 
 def sentence(seconds: dict[str, float], workers: int) -> str:

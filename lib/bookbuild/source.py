@@ -77,6 +77,8 @@ class Notebook:
                 raise Refusal(f"notebook {self.name} has the parameters {', '.join(defaults)}, and no {name!r}")
             chosen[name] = _like(defaults[name], name, word)
         check_profile(chosen["profile"])
+        if chosen["seed"] < 0:
+            raise Refusal(f"seed must be at least 0, got {chosen['seed']}")
         return chosen
 
     def key(self, parameters: Parameters) -> str:

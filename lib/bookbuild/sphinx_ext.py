@@ -10,13 +10,14 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from bookbuild import ledger, paths, source
+from bookbuild import costs, figures, ledger, paths, source
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
 DOWNLOADS = "downloads"
 SCORECARD = "<!-- scorecard -->"
+COSTS = "<!-- costs -->"
 
 
 def profile() -> str:
@@ -34,19 +35,27 @@ def read_executed(text: str) -> NotebookNode:
     executed = source.read_executed(copies[0])
     if executed is None:
         raise Refusal(f"the executed copy of notebook {title!r} is damaged; use `make book`")
-    for cell in executed.cells:  # findings are for the scorecard, not for the page
-        if cell.cell_type == "code":
-            cell.outputs = [o for o in cell.outputs if ledger.MIME not in o.get("data", {})]
     name = copies[0].name.rpartition("-")[0]
+    figures.link_downloads(executed, f"../{DOWNLOADS}", name)
+    strip(executed)
+    files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook</a>'
     if (paths.RESULTS / "used" / f"{name}.json").is_file():
-        link = f'<a href="../{DOWNLOADS}/{name}.zip" download>{name}.zip</a>'
-        text = f"The data behind this page, as netCDF files with their provenance: {link}."
-        executed.cells.append(nbformat.v4.new_markdown_cell(f":::{{note}}\n{text}\n:::"))
+        files += f', <a href="../{DOWNLOADS}/{name}.zip" download>the results behind it</a>, netCDF with provenance'
+    executed.cells.append(nbformat.v4.new_markdown_cell(f":::{{note}}\nTo take away: {files}.\n:::"))
     return executed
 
 
-def fill_scorecard(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
-    """Put the table of claims where a page asks for it."""
+def strip(executed: NotebookNode) -> None:
+    """Take out what notebooks report to the build, which is not for readers."""
+    for cell in executed.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [o for o in cell.outputs if not {ledger.MIME, figures.MIME} & set(o.get("data", {}))]
+
+
+def fill_tables(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
+    """Put the table of claims, and that of costs, where a page asks for it."""
+    if COSTS in text[0]:
+        text[0] = text[0].replace(COSTS, costs.table())
     if SCORECARD in text[0]:
         executed = [notebook.executed(notebook.parameters(profile())) for notebook in source.read_all()]
         text[0] = text[0].replace(SCORECARD, ledger.scorecard(*ledger.collect(executed)))
@@ -71,7 +80,7 @@ def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doct
 
 def setup(app: Any) -> dict[str, Any]:
     """Tell every page the version and the profile of this build."""
-    app.connect("source-read", fill_scorecard)
+    app.connect("source-read", fill_tables)
     app.connect("html-page-context", drop_thebe, priority=900)
     from sgdnoise import __version__
 

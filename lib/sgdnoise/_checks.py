@@ -75,6 +75,18 @@ def several(name: str, values: Any) -> Any:
     raise TypeError(f"{name} must be a list, got {_show(values)}")
 
 
+def flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False.
+
+    >>> flag("symmetric", 1)
+    Traceback (most recent call last):
+    TypeError: symmetric must be True or False, got 1
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {_show(value)}")
+    return bool(value)
+
+
 def choice(name: str, value: object, options: Sequence[str]) -> str:
     """Return ``value`` if it is one of the named options.
 

@@ -88,8 +88,11 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
         )
     single = waiting_time is not None and np.ndim(waiting_time) == 0
     time, known = _even(dataset.time.values), dataset.waiting_time.values
-    wanted = known if waiting_time is None else np.atleast_1d(np.asarray(waiting_time, dtype=float))
-    rows = np.array([_position(known, value) for value in wanted])
+    if waiting_time is None:
+        wanted = known
+    else:
+        wanted = [waiting_time] if single else _checks.several("waiting_time", waiting_time)
+    rows = np.array([_position(known, value) for value in wanted], dtype=np.intp)
     starts = np.array([_position(time, value) for value in known[rows]])
     lags = np.arange(time.size - starts.min())
     ends = starts[:, None] + lags
@@ -182,6 +185,9 @@ def stationary_curve(
     :math:`B`, which is the same in a stationary state and much less noisy in a simulation.
     """
     _checks.real("drift_tolerance", drift_tolerance, above=0)
+    _checks.flag("symmetric", symmetric)
+    if waiting_times is not None and len(_checks.several("waiting_times", waiting_times)) == 0:
+        raise ValueError(f"waiting_times must have at least one value, or be None, got {waiting_times!r}")
     curve = fdt_curve(dataset, waiting_times)[["displacement", "integrated_response", "drift"]]
     longest = _longest_lag(curve) if longest is None else longest
     available = curve.lag.values[-1]

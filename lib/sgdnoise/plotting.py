@@ -24,6 +24,9 @@ COLORS = {
     "pink": "#cc79a7",
 }
 
+#: Colours of the curves of one family, in order.
+SERIES = [COLORS[name] for name in ("blue", "red", "green", "pink", "orange", "sky", "black")]
+
 STYLE: dict[str, Any] = {
     "figure.figsize": (7.0, 2.6),
     "figure.constrained_layout.use": True,
@@ -35,7 +38,7 @@ STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.prop_cycle": cycler(
-        color=[COLORS[name] for name in ("blue", "red", "green", "pink", "orange", "sky", "black")],
+        color=SERIES,
         linestyle=["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1))],
     ),
     "lines.linewidth": 1.4,

@@ -171,6 +171,8 @@ def _combinations(grid: Grid, fixed: Mapping[str, Any]) -> tuple[list[str], list
             if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or len(values) == 0:
                 raise ValueError(f"grid must have a list of at least one value for {name!r}, got {values!r}")
         names = list(grid)
+        if not names:
+            raise ValueError(f"grid must name at least one parameter, got {grid!r}")
         points = [dict(zip(names, values, strict=True)) for values in itertools.product(*grid.values())]
     elif isinstance(grid, Sequence) and grid and all(isinstance(point, Mapping) for point in grid):
         names = list(grid[0])

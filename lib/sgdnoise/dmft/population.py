@@ -44,6 +44,8 @@ class Population:
     conditional
         Whether to average over the last batch by its probability instead of its outcome. That is done in
         :math:`\mu(t)` and :math:`\Gamma(t,t)`, where it is free and gains most; in :math:`M` it would cost positivity.
+        :meth:`draw` does it with a ridge only: where training ends, forces shrink for ever, and averages that belong to
+        other batches than the paths' own push the paths past the margin before they have arrived there.
     """
 
     def __init__(
@@ -82,7 +84,8 @@ class Population:
         steps, replicas, paths = shape
         normal, sampling = (np.random.default_rng(stream) for stream in seed.spawn(2))
         h0, xi = draw_normals(paths, steps + 1, replicas, reduce, normal)
-        return cls(problem, chain, dt, h0, xi, draw_batches(chain, shape, reduce, sampling), conditional=reduce)
+        batches = draw_batches(chain, shape, reduce, sampling)
+        return cls(problem, chain, dt, h0, xi, batches, conditional=reduce and problem.ridge > 0)
 
     def restart(self) -> None:
         """Forget everything but the random numbers."""

@@ -1,0 +1,94 @@
+"""The files that a page offers for its figures hold what the figures show."""
+
+import base64
+import io
+
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from bookbuild import figures
+from sgdnoise import plotting
+
+
+@pytest.fixture
+def figure():
+    figure, _ = plt.subplots()
+    yield figure
+    plt.close(figure)
+
+
+def test_error_bars_bands_levels_and_insets_are_in_the_table(figure):
+    (axes,) = figure.axes
+    axes.set(xlabel="lag", ylabel="slope")
+    axes.errorbar([1.0, 2.0], [3.0, 4.0], [0.5, 0.25], capsize=2, label="bars")
+    run = xr.DataArray([[1.0, 2.0], [3.0, 6.0]], dims=("realisation", "time"), coords={"time": [0.0, 1.0]})
+    plotting.draw(axes, run, label="band")
+    axes.axhline(7.0)
+    axes.inset_axes((0.5, 0.5, 0.4, 0.4)).plot([5.0], [6.0], "o", label="inset")
+    table = figures.drawn(figure)
+    bars, band, inset = (table[table.curve == name] for name in ("bars", "band", "inset"))
+    assert bars[["x", "y", "low", "high"]].values.tolist() == [[1, 3, 2.5, 3.5], [2, 4, 3.75, 4.25]]
+    assert set(bars.x_label) == {"lag"}
+    np.testing.assert_allclose(band[["x", "y", "low", "high"]], [[0, 2, 0, 4], [1, 4, 0, 8]])
+    assert inset[["panel", "x", "y"]].values.tolist() == [[2, 5, 6]]
+    level = table[table.y == 7.0]
+    assert len(level) == 1
+    assert level.x.isna().all()
+
+
+def test_uneven_error_bars_keep_their_ends(figure):
+    (axes,) = figure.axes
+    axes.errorbar([1.0, 2.0, 3.0], [3.0, np.nan, 4.0], [[0.5, 1.0, 1.0], [2.0, 1.0, 1.0]], [0.1, 0.1, 0.1])
+    np.testing.assert_allclose(figures.drawn(figure)[["low", "high"]], [[2.5, 5.0], [np.nan, np.nan], [3.0, 5.0]])
+
+
+def test_a_curve_without_points_has_no_rows(figure):
+    (axes,) = figure.axes
+    axes.errorbar([], [], [], fmt="o", label="nothing known")
+    assert len(figures.drawn(figure)) == 0
+
+
+def test_a_figure_without_curves_has_an_empty_table_with_headings(figure):
+    table = figures.drawn(figure)
+    assert len(table) == 0
+    assert "curve" in table
+
+
+@pytest.fixture
+def executed(figure):
+    """An executed notebook with one published figure."""
+    (axes,) = figure.axes
+    axes.plot([1.0, 2.0], [3.0, 1 / 3], label="found")
+    content = {"name": "plot", "csv": figures.drawn(figure).to_csv(index=False)}
+    for kind in ("svg", "png"):
+        picture = io.BytesIO()
+        figure.savefig(picture, format=kind)
+        content[kind] = base64.b64encode(picture.getvalue()).decode()
+    output = nbformat.v4.new_output("display_data", {figures.MIME: content})
+    page = "Before.\n\n```{glue:figure} plot\n---\nname: fig-plot\n---\nA caption.\n```\n\nAfter."
+    cells = [nbformat.v4.new_code_cell("", outputs=[output]), nbformat.v4.new_markdown_cell(page)]
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def test_the_files_of_a_figure_hold_its_numbers(executed, tmp_path):
+    figures.write_downloads(executed, tmp_path, "page-smoke")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"page-smoke-plot.{ending}" for ending in ("csv", "nc", "png", "svg")
+    ]
+    assert (tmp_path / "page-smoke-plot.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (tmp_path / "page-smoke-plot.svg").read_bytes()
+    table = pd.read_csv(tmp_path / "page-smoke-plot.csv")
+    with xr.open_dataset(tmp_path / "page-smoke-plot.nc") as dataset:
+        for values in (table.y.values, dataset.y.values):
+            np.testing.assert_allclose(values, [3.0, 1 / 3])
+
+
+def test_links_follow_the_figure(executed):
+    figures.link_downloads(executed, "../downloads", "page-smoke")
+    text = executed.cells[1].source
+    assert text.index("A caption.") < text.index("../downloads/page-smoke-plot.csv") < text.index("After.")
+    assert [ending for ending in ("svg", "png", "csv", "nc") if f"plot.{ending}" in text] == ["svg", "png", "csv", "nc"]
