@@ -192,10 +192,10 @@ for name in ("distance", "unsatisfied"):
 # %% [markdown]
 # ## The count is not settled at the stop
 #
-# Distances are: they change by at most {glue:text}`most_distance` per cent. The fraction within the margin is another
-# matter, and changes by up to {glue:text}`most_unsatisfied` per cent. A sample that ends exactly at the margin
-# approaches it exponentially and never quite arrives; one that will end beyond it leaves the count at some late
-# moment. What is counted at the stop therefore depends on the threshold.
+# Distances nearly are: they change by at most {glue:text}`most_distance` per cent. The fraction within the margin is
+# another matter, and changes by up to {glue:text}`most_unsatisfied` per cent. A sample that ends exactly at the
+# margin approaches it exponentially and never quite arrives; one that will end beyond it leaves the count at some
+# late moment. What is counted at the stop therefore depends on the threshold.
 
 # %%
 thresholds = (1e-6, 1e-8, 1e-10, 1e-12)

@@ -37,7 +37,7 @@ from sgdnoise import plotting
 
 plotting.use_style()
 theory_size, network_size = {
-    "smoke": ({"paths": 490, "realisations": 6}, {"features": 80, "realisations": 3}),
+    "smoke": ({"paths": 430, "realisations": 6}, {"features": 80, "realisations": 3}),
     "standard": ({"paths": 3000, "realisations": 8}, {"features": 400, "realisations": 12}),
     "paper": ({"paths": 10_000, "realisations": 12}, {"features": 1000, "realisations": 24}),
 }[profile]
@@ -50,12 +50,12 @@ theory_size, network_size = {
 # %%
 problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
 rates, batches = (0.1, 0.2, 0.3, 0.4), (0.1, 0.2, 0.4, 0.8, 0.99)
-smaller = (0.025, 0.05)  # not in the paper: towards zero
+smaller = (0.04, 0.08)  # not in the paper: towards zero
 
 
 def both(batch, rate):
     """Theory and simulation at one point of the figure, from the store of results or computed now."""
-    spacing = 3 * rate if rate >= 0.1 else 0.6
+    spacing = 3 * rate if rate >= 0.1 else 0.48
     every = np.arange(0.0, 12.0, spacing).round(9).tolist()
     some = [4.8, 6.0, 7.2] if rate != 0.3 else [4.5, 6.3, 7.2]
     point = [{"algorithm": sn.SGD(batch=batch), "learning_rate": rate, "problem": problem, "duration": 12.0}]

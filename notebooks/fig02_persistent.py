@@ -35,15 +35,14 @@ from bookbuild.ledger import claim
 from sgdnoise import plotting
 
 plotting.use_style()
-theory_size, network_size = {
-    "smoke": ({"paths": 450, "realisations": 2}, {"features": 60, "realisations": 3}),
-    "standard": ({"paths": 3000, "realisations": 12}, {"features": 400, "realisations": 12}),
-    "paper": ({"paths": 8000, "realisations": 12}, {"features": 1000, "realisations": 24}),
+theory_size, network_size, rate = {
+    "smoke": ({"paths": 220, "realisations": 3}, {"features": 60, "realisations": 3}, 0.1),
+    "standard": ({"paths": 3000, "realisations": 12}, {"features": 400, "realisations": 12}, 0.05),
+    "paper": ({"paths": 8000, "realisations": 12}, {"features": 1000, "realisations": 24}, 0.05),
 }[profile]
 
 # %%
 problem = sn.Problem(alpha=8, delta=1.0, ridge=1.0)
-rate = 0.05
 by_tau = {tau: sn.PersistentSGD(batch=0.3, persistence=tau) for tau in (0.5, 1.0, 2.0, 4.0, 8.0)}
 by_batch = {batch: sn.PersistentSGD(batch=batch, persistence=2.0) for batch in (0.1, 0.2, 0.4, 0.8, 0.99)}
 algorithms = [*by_tau.values(), *by_batch.values()]
@@ -124,6 +123,7 @@ panels[0, 1].legend(fontsize=7)
 publish("fdt", figure)
 
 # %% tags=["hide-input"]
+glue("rate", rate, display=False)
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
 
@@ -183,10 +183,11 @@ glue("turning", f"{turning:g}", display=False)
 #   logarithmic scale: against persistence all grow, the two slopes at different lags drift apart; against the batch
 #   fraction the chord has a maximum.
 # ---
-# FDT plots of p-SGD, $\alpha=8$, $\Delta=\lambda=\kappa=1$, $dt=0.05$, mean over waiting times from 4 on. Above:
-# persistence times at $b=0.3$. Below: batch sizes at $\tau=2$. Lines: mean-field theory; symbols: networks with $N=$
-# {glue:}`features` features, mean of {glue:}`data_sets` data sets with two standard errors. Right: the slope of the ten
-# steps that end at lag 1 and at lag 2, and the chord $T_\mathrm{int}$, from theory, with two standard errors.
+# FDT plots of p-SGD, $\alpha=8$, $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`, mean over waiting times from 4 on.
+# Above: persistence times at $b=0.3$. Below: batch sizes at $\tau=2$. Lines: mean-field theory; symbols: networks
+# with $N=$ {glue:}`features` features, mean of {glue:}`data_sets` data sets with two standard errors. Right: the
+# slope of the ten steps that end at lag 1 and at lag 2, and the chord $T_\mathrm{int}$, from theory, with two
+# standard errors.
 # ```
 #
 # **What agrees.** Every curve starts vertically: at $\tau=2$ the first step has {glue:text}`start` per cent of the

@@ -35,15 +35,15 @@ from bookbuild.ledger import claim
 from sgdnoise import plotting
 
 plotting.use_style()
-theory_size, network_size = {
-    "smoke": ({"paths": 320, "realisations": 2}, {"features": 60, "realisations": 6}),
-    "standard": ({"paths": 1500, "realisations": 5}, {"features": 375, "realisations": 32}),
-    "paper": ({"paths": 4000, "realisations": 8}, {"features": 750, "realisations": 100}),
+theory_size, network_size, rate = {
+    "smoke": ({"paths": 160, "realisations": 3}, {"features": 60, "realisations": 6}, 0.1),
+    "standard": ({"paths": 1500, "realisations": 5}, {"features": 375, "realisations": 32}, 0.05),
+    "paper": ({"paths": 4000, "realisations": 8}, {"features": 750, "realisations": 100}, 0.05),
 }[profile]
 
 # %%
 problem = sn.Problem(alpha=8, delta=1.0, ridge=1.0)
-rate, duration, settled = 0.05, 15.0, 9.0
+duration, settled = 15.0, 9.0
 by_tau = {tau: sn.PersistentSGD(batch=0.3, persistence=tau) for tau in (0.5, 1.0, 2.0, 4.0, 8.0)}
 by_batch = {batch: sn.PersistentSGD(batch=batch, persistence=2.0) for batch in (0.1, 0.2, 0.4, 0.8, 0.99)}
 algorithms = [*by_tau.values(), *by_batch.values()]
@@ -57,7 +57,7 @@ def run(engine, **options):
     return {algorithm: whole.isel(point=i) for i, algorithm in enumerate(algorithms)}
 
 
-network = run(sn.simulate, record_every=5, loss_every=300, **network_size)
+network = run(sn.simulate, record_every=5, loss_every=60, **network_size)
 theory = run(sn.solve_dmft, waiting_times=[settled], **theory_size)
 
 # %% tags=["hide-input"]
@@ -97,6 +97,7 @@ panels[2].legend()
 publish("distance", figure)
 
 # %% tags=["hide-input"]
+glue("rate", rate, display=False)
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
 
@@ -157,7 +158,7 @@ claim(
 #   fraction.
 # ---
 # Distance of two replicas of p-SGD at the end of training (mean over $9\le t\le15$), $\alpha=8$,
-# $\Delta=\lambda=\kappa=1$, $dt=0.05$. Circles: networks with $N=$ {glue:}`features` features, mean of
+# $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`. Circles: networks with $N=$ {glue:}`features` features, mean of
 # {glue:}`data_sets` data sets with two standard errors. Bars: mean-field theory. Right: the same distance against
 # $T_\mathrm{int}$.
 # ```

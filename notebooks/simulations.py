@@ -129,17 +129,20 @@ glue(
     display=False,
 )
 glue("freedom", len(sizes) - 2, display=False)
+(settled,) = (limit for phase, letter, limit, *_ in table if (phase, letter) == ("SAT", "c"))
+glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}", display=False)
 
 # %% [markdown]
 # The misfit should be about {glue:}`freedom`, the number of sizes less two. The correction that stands out
 # most clearly is that of {glue:text}`largest`. In the UNSAT phase corrections are below what 100 data sets of the
 # paper's sizes can see, and theory and simulation can be compared directly.
 #
-# The SAT phase is less kind, and for a reason that is not in the theory: the stopping rule looks at the *batch*. About
-# $b\,c\,\alpha N$ samples of a batch still pull; where that is a handful, sooner or later none does, the stochastic
-# gradient is exactly zero, and the run stops before it has arrived. With $c \approx 0.25$ and these parameters it is
-# $N/27$. If the samples come and go independently, none pulls in a given step with probability $e^{-N/27}$: we expect
-# such accidents to be common at $N = 100$ and gone from $N = 500$ on.
+# The SAT phase is less kind, and for a reason that is not in the theory: the stopping rule looks at the *batch*.
+# About $b\,c\,\alpha N$ samples of a batch still pull; where that is a handful, sooner or later none does, the
+# stochastic gradient is exactly zero, and the run stops before it has arrived. With $c$ as in the table it is one for
+# every {glue:text}`per_pull` features. If the samples come and go independently, the probability that none pulls in a
+# given step falls exponentially with $N$, by $e$ for every so many features: such accidents are common for a hundred
+# features, and gone for a thousand.
 #
 # ## Gradient descent has a largest step
 #

@@ -50,6 +50,19 @@ def test_every_figure_has_alt_text_and_a_caption(html):
         assert text.count("<figure") == text.count("<figcaption") > 0
 
 
+def test_every_figure_offers_its_files_and_every_page_its_notebook(html):
+    for page in (page for page in PAGES if page.startswith("notebooks/")):
+        text = (html / f"{page}.html").read_text()
+        links = check.Page(text).downloads
+        for ending in ("svg", "png", "csv", "nc"):
+            assert sum(link.endswith(f".{ending}") for link in links) == text.count("<figure"), (page, ending)
+        assert sum(link.endswith(".ipynb") for link in links) == 1, page
+
+
+def test_the_site_is_small(html):
+    assert sum(path.stat().st_size for path in html.rglob("*")) < 40e6
+
+
 def test_the_page_shows_the_parameters_that_were_used(html):
     text = re.sub(r"<[^>]+>", "", (html / "notebooks/the_model.html").read_text())
     assert 'profile = "smoke"' in text.replace("&quot;", '"')

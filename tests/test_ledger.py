@@ -6,8 +6,8 @@ from bookbuild import ledger, paths
 from bookbuild.ledger import Claim, Finding
 from bookbuild.refusal import Refusal
 
-GOOD = Claim("good", "Fig. 1", "It rises.", "notebooks/the_model", "reproduced")
-BAD = Claim("bad", "Fig. 2", "It falls.", "notebooks/the_model", "not reproduced", "It does not.")
+GOOD = Claim("good", "Fig. 1", "It rises.", "Its slope.", "notebooks/the_model", "reproduced")
+BAD = Claim("bad", "Fig. 2", "It falls.", "Its slope.", "notebooks/the_model", "not reproduced", "It does not.")
 FOUND = {"good": Finding("good", "1.0 ± 0.1", 10.0), "bad": Finding("bad", "0.5 ± 0.1", -5.0)}
 
 
@@ -41,10 +41,11 @@ def test_missing_and_unknown_claims_stop_the_build():
 
 def test_the_ledger_of_the_project_is_in_order():
     claims = ledger.read_ledger(paths.LEDGER)
-    assert claims
+    assert len(claims) >= 20
     for claim in claims:
         assert (paths.ROOT / f"{claim.page}.py").is_file(), claim
         assert claim.statement.endswith(".")
+        assert claim.test.endswith((".", ")."))
 
 
 def test_table_shows_every_claim():
@@ -58,9 +59,9 @@ def test_table_shows_every_claim():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("- {name: a, where: b, statement: c, page: d, verdict: yes}", "verdict of claim a must be"),
-        ("- {name: a, where: b, statement: c, page: d, verdict: not reproduced}", "must have a remark"),
-        ("- {name: a, where: b, statement: c, page: d, verdict: reproduced, remark: x}", "must have a remark"),
+        ("- {name: a, where: b, statement: c, test: t, page: d, verdict: yes}", "verdict of claim a must be"),
+        ("- {name: a, where: b, statement: c, test: t, page: d, verdict: not reproduced}", "must have a remark"),
+        ("- {name: a, where: b, statement: c, test: t, page: d, verdict: reproduced, remark: x}", "must have a remark"),
     ],
 )
 def test_a_ledger_in_disorder_is_refused(tmp_path, text, sentence):

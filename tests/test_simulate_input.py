@@ -47,6 +47,7 @@ SMALL = {"learning_rate": 0.1, "duration": 3.0, "features": 40, "realisations": 
         ({"probes": 0}, ValueError, "probes must be a whole number of at least 1, got 0"),
         ({"workers": 0}, ValueError, "workers must be a whole number of at least 1, got 0"),
         ({"precision": "half"}, ValueError, "precision must be 'auto' or 'single' or 'double', got 'half'"),
+        ({"progress": "yes"}, TypeError, "progress must be True or False, got 'yes'"),
         ({"on_divergence": "ignore"}, ValueError, "on_divergence must be 'raise' or 'mark', got 'ignore'"),
     ],
 )

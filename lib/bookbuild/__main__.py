@@ -53,7 +53,7 @@ def pair(_: argparse.Namespace) -> None:
 
 def bench(arguments: argparse.Namespace) -> None:
     """Run every benchmark, one after the other, and keep what they measured."""
-    folder = paths.BUILD / "bench"
+    folder = paths.BENCH
     folder.mkdir(parents=True, exist_ok=True)
     for script in sorted(paths.BENCHMARKS.glob("bench_*.py")):
         say(f"{script.stem}:")

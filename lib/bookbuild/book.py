@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, results_label, run_all, say
 from bookbuild.sphinx_ext import DOWNLOADS, PROFILE_VARIABLE, strip
 
+MATHJAX = re.compile(r"_static/mathjax/([\w-]+\.js)")
 STAMP = ".finished.json"
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
 
@@ -86,10 +88,20 @@ def render(profile: str, key: str) -> None:
             for line in complaints[:20] or text.splitlines()[-20:]:
                 say("  " + line)
             raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(log)}")
+        drop_spare_mathjax(made)
         export_results(profile, made)
         check_book(made, profile)
         (made / STAMP).write_text(json.dumps({"key": key, "profile": profile}), encoding="utf-8")
         swap(made, paths.HTML, Path(scratch) / "previous")
+
+
+def drop_spare_mathjax(html: Path) -> None:
+    """Remove the bundles of MathJax that no page loads, two thirds of an otherwise small site."""
+    used = {name for page in html.rglob("*.html") for name in MATHJAX.findall(page.read_text(encoding="utf-8"))}
+    if used:  # otherwise something has changed, and nothing is safe to remove
+        for bundle in (html / "_static" / "mathjax").glob("*.js"):
+            if bundle.name not in used:
+                bundle.unlink()
 
 
 def export_results(profile: str, html: Path) -> None:

@@ -46,6 +46,7 @@ class Claim:
     name: str
     where: str
     statement: str
+    test: str
     page: str
     verdict: str
     remark: str = ""
@@ -68,6 +69,16 @@ class Finding:
         if self.sigma >= DECISIVE:
             return "holds"
         return "fails" if self.sigma <= -DECISIVE else "open"
+
+    def margin(self) -> str:
+        """Say by how much the statement holds or fails.
+
+        >>> Finding("x", "", -4.26).margin(), Finding("x", "", 1e9).margin()
+        ('fails by 4.3 standard errors', 'holds by more than 100 standard errors')
+        """
+        size = abs(self.sigma)
+        amount = "more than 100" if size > 100 else f"{size:.1f}"
+        return f"{'holds' if self.sigma >= 0 else 'fails'} by {amount} standard errors"
 
 
 def read_ledger(path: Path) -> list[Claim]:
@@ -124,18 +135,19 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
     counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS]
     counts += [f"{len(claims) - len(decided)} left open by this build"] if len(decided) < len(claims) else []
     lines = [f"Of {len(claims)} claims: {', '.join(counts)}.", ""]
-    lines += [":::{list-table}", ":header-rows: 1", ":widths: 5 40 33 22", ""]
-    lines += ["* - ", "  - What the paper says", "  - What we found", "  - Where"]
+    lines += [":::{list-table}", ":header-rows: 1", ":widths: 4 29 24 28 15", ""]
+    lines += ["* - ", "  - What the paper says", "  - What we tested", "  - What we found", "  - Where"]
     for entry in claims:
         finding = found[entry.name]
         is_open = finding.decision() == "open"
         verdict = "?" if is_open else mark[entry.verdict]
         remark = f" *{entry.remark}*" if entry.remark else ""
-        left = " (left open by the errors of this profile)" if is_open else ""
+        left = ", left open by the errors of this profile" if is_open else ""
         lines += [
             f"* - {verdict}",
             f"  - {entry.statement} ({entry.where})",
-            f"  - {finding.found}{left}.{remark}",
+            f"  - {entry.test}",
+            f"  - {finding.found} ({finding.margin()}{left}).{remark}",
             f"  - {{doc}}`/{entry.page}`",
         ]
     return "\n".join([*lines, ":::"])

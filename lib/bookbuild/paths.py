@@ -5,6 +5,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 LIBRARY = ROOT / "lib" / "sgdnoise"
+BENCHMARK_RESULTS = ROOT / "book" / "benchmarks.json"
 COSTS = ROOT / "book" / "costs.json"
 LEDGER = ROOT / "book" / "claims.yml"
 BENCHMARKS = ROOT / "benchmarks"
@@ -18,4 +19,5 @@ EXECUTED = BUILD / "executed"
 RESULTS = BUILD / "results"
 HTML = BUILD / "html"
 SCRATCH = BUILD / "scratch"
+BENCH = BUILD / "bench"
 TIMINGS = BUILD / "timings.json"

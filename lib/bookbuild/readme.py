@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 
-from bookbuild import book, costs, paths, source
+from bookbuild import benchmarks, book, costs, paths, source
 from bookbuild.figures import extract
 from bookbuild.progress import clock, load_timings
 from bookbuild.refusal import Refusal
@@ -15,7 +15,7 @@ MARKS = ("<!-- timings: written by `make readme` -->\n", "\n<!-- end of timings 
 
 
 def update() -> None:
-    """Remake the figure, the sentence about time, and the costs that the book quotes."""
+    """Remake the figure, the sentence about time, and the costs and benchmarks that the book quotes."""
     notebook = source.read("the_model")
     job = Job(notebook, notebook.parameters("standard"))
     book.writable(paths.BUILD)
@@ -29,6 +29,7 @@ def update() -> None:
     if count != 1:
         raise Refusal("README.md must have one block of timings")
     README.write_text(text, encoding="utf-8")
+    benchmarks.adopt()
     costs.save(costs.measured(timings, [notebook.name for notebook in source.read_all()], cores()))
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from bookbuild import costs, figures, ledger, paths, source
+from bookbuild import benchmarks, costs, figures, ledger, paths, source
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
 DOWNLOADS = "downloads"
 SCORECARD = "<!-- scorecard -->"
-COSTS = "<!-- costs -->"
+COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
 
 
 def profile() -> str:
@@ -53,9 +53,11 @@ def strip(executed: NotebookNode) -> None:
 
 
 def fill_tables(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
-    """Put the table of claims, and that of costs, where a page asks for it."""
+    """Put the tables of claims, costs and benchmarks where a page asks for them."""
     if COSTS in text[0]:
         text[0] = text[0].replace(COSTS, costs.table())
+    if BENCHMARKS in text[0]:
+        text[0] = text[0].replace(BENCHMARKS, benchmarks.tables())
     if SCORECARD in text[0]:
         executed = [notebook.executed(notebook.parameters(profile())) for notebook in source.read_all()]
         text[0] = text[0].replace(SCORECARD, ledger.scorecard(*ledger.collect(executed)))

@@ -56,8 +56,10 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
 
     Parameters
     ----------
-    problem, algorithm
+    problem
         As for :func:`~sgdnoise.solve_statics`.
+    algorithm
+        How the batches are drawn: their fraction and their memory.
     learning_rate
         Step :math:`dt`; must be small enough for the stationary state to exist.
     duration

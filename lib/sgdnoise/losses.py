@@ -41,9 +41,13 @@ class Loss:
     ----------
     name
         Short name; it identifies the loss in stored results.
-    value, slope, curvature
-        The loss and its first and second derivative in ``h``: functions of an array ``h`` and a number ``margin``
-        that return an array like ``h``. Scalar functions decorated with :func:`numba.vectorize` are.
+    value
+        The loss: a function of an array ``h`` and a number ``margin`` that returns an array like ``h``. A scalar
+        function decorated with :func:`numba.vectorize` is one.
+    slope
+        Its first derivative in ``h``, a function of the same kind.
+    curvature
+        Its second derivative.
     """
 
     name: str

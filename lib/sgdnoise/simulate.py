@@ -56,8 +56,10 @@ def simulate(
 
     Parameters
     ----------
-    problem, algorithm
-        What is learned, and how the batches are drawn.
+    problem
+        What is learned.
+    algorithm
+        How the batches are drawn.
     learning_rate
         Step :math:`dt`.
     duration
@@ -163,10 +165,16 @@ def simulate_paired(
 
     Parameters
     ----------
+    problem
+        What is learned.
     runs
         Pairs (algorithm, learning rate).
-    **others
+    duration
+        Training time, a whole number of each of the learning rates.
+    features, replicas, realisations, seed, waiting_times, stop_gradient, record_every, loss_every, probes, precision
         As for :func:`simulate`, the same for all runs.
+    on_divergence, workers, progress
+        As for :func:`simulate`.
 
     Returns
     -------
@@ -182,6 +190,8 @@ def simulate_paired(
     (21, 41)
     """
     _checks.choice("on_divergence", on_divergence, ON_DIVERGENCE)
+    if progress is not None:
+        _checks.flag("progress", progress)
     plan = make_plan(
         problem,
         runs,

@@ -178,8 +178,10 @@ def hessian_spectrum(problem: Problem, algorithm: Algorithm | None = None) -> Sp
 
     Parameters
     ----------
-    problem, algorithm
-        As for :func:`~sgdnoise.solve_statics`; the batch fraction multiplies the data term of the Hessian.
+    problem
+        As for :func:`~sgdnoise.solve_statics`.
+    algorithm
+        Its batch fraction multiplies the data term of the Hessian; :class:`~sgdnoise.GD` unless given.
 
     Examples
     --------

@@ -43,20 +43,26 @@ class Statics:
 
     Parameters
     ----------
-    problem, algorithm
+    problem
         What was solved.
+    algorithm
+        The algorithm that settles there.
     effective_ridge
         Ridge :math:`\lambda/b` of the minimisation.
-    magnetization, norm
-        :math:`m=v\cdot w/N` and :math:`q=|w|^2/N`.
+    magnetization
+        :math:`m=v\cdot w/N`.
+    norm
+        :math:`q=|w|^2/N`.
     loss
         Full loss per feature, with the ridge :math:`\lambda` of the problem.
     error
         Probability of misclassifying a new sample.
     unsatisfied
         Fraction of samples inside the margin.
-    square_slope, curvature
-        Means of :math:`\ell'(h)^2` and :math:`\ell''(h)` over the samples.
+    square_slope
+        Mean of :math:`\ell'(h)^2` over the samples.
+    curvature
+        Mean of :math:`\ell''(h)` over the samples.
     susceptibility
         :math:`V = \mathrm{tr}\,(H/b)^{-1}/N` with :math:`H` the mean Hessian that the algorithm feels.
     """

@@ -49,20 +49,26 @@ class Temperature:
 
     Parameters
     ----------
-    value, error
-        Estimate and its jackknife error over realisations (NaN with a single one).
+    value
+        The estimate.
+    error
+        Its jackknife error over realisations (NaN with a single one).
     method
         ``"line"``, ``"tail"`` or ``"chord"``.
     lags
         Window of lags that was used.
     waiting_times
         Waiting times that passed the test of stationarity and were averaged over.
-    variation, variation_error
+    variation
         How far the curve is from the premise of the method. ``line``: largest distance from the line, over the height
         of the curve. ``tail``: relative change of the slope when the lag is halved. ``chord``: part of the height or of
         the width that was gained in the second half of the window, the larger of the two.
-    curve, local
-        The FDT curve (dimensions realisation, lag) and its slope against lag.
+    variation_error
+        Its jackknife error.
+    curve
+        The FDT curve, dimensions (realisation, lag).
+    local
+        Its slope against lag.
     """
 
     value: float

@@ -65,8 +65,10 @@ def solve_dmft(
 
     Parameters
     ----------
-    problem, algorithm
-        What is learned, and how the batches are drawn.
+    problem
+        What is learned.
+    algorithm
+        How the batches are drawn.
     learning_rate
         Step :math:`dt`.
     duration
@@ -88,11 +90,14 @@ def solve_dmft(
         Times :math:`t_w` for which ``correlation`` and ``integrated_response`` are kept. By default every step of a
         run of up to 400 steps, and of a longer one every second, third... step, so that 201 to 401 are kept.
     variance_reduction
-        Whether to draw the populations with exact moments and to average over the last batch analytically; without,
-        all random numbers are independent.
-    tolerance, damping, max_iterations
-        For ``method="iterative"`` only: relative change of the kernels at which it stops, share of the old kernels
-        kept in each round, number of rounds after which it gives up.
+        Whether to draw the populations with exact moments and, with a ridge, to average over the last batch
+        analytically; without, all random numbers are independent.
+    tolerance
+        For ``method="iterative"``: relative change of the kernels at which it stops.
+    damping
+        For ``method="iterative"``: share of the old kernels that is kept in each round.
+    max_iterations
+        For ``method="iterative"``: number of rounds after which it gives up.
 
     Returns
     -------

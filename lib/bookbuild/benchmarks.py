@@ -1,0 +1,113 @@
+"""What ``make bench`` measured, as the book shows it.
+
+``book/benchmarks.json`` keeps the last results that were adopted by ``make readme``; a build of the book does not
+measure anything, because it would measure how busy the machine is with building.
+"""
+
+import json
+from typing import Any
+
+from bookbuild import paths
+
+
+def adopt() -> None:
+    """Keep the results of the benchmarks that were run in this folder, if any."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(paths.BENCH.glob("*.json"))}
+    if found:
+        text = json.dumps({**load(), **found}, indent=1, sort_keys=True)
+        paths.BENCHMARK_RESULTS.write_text(text + "\n", encoding="utf-8")
+
+
+def load() -> dict[str, Any]:
+    """Return the results that were adopted last."""
+    return dict(json.loads(paths.BENCHMARK_RESULTS.read_text(encoding="utf-8")))
+
+
+def tables() -> str:
+    """Write the results as sections of a page, in MyST."""
+    known = load()
+    parts = []
+    if "bench_simulate" in known:
+        parts.append(simulation_table(known["bench_simulate"]))
+    if "bench_dmft" in known:
+        parts += [
+            theory_table(known["bench_dmft"]),
+            iteration_table(known["bench_dmft"]),
+            growth_table(known["bench_dmft"]),
+        ]
+    return "\n\n".join(parts) or "Nothing has been measured yet."
+
+
+def simulation_table(results: dict[str, Any]) -> str:
+    """Compare the simulators with a plain loop in NumPy and with JAX."""
+    lines = [
+        "## Training runs",
+        "",
+        f"One single-threaded process on each of {len(results['cores'])} cores; the same work by a plain NumPy loop in "
+        "double precision, by JAX in its best batched form, and by `sgdnoise`. The goal is what prototypes had; the "
+        "last column the arithmetic that is needed, over what a large matrix product reaches on the same core.",
+        "",
+        "| work | NumPy | JAX | `sgdnoise` | goal | of a matrix product |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in results["work"]:
+        jax = f"1/{row['numpy_over_jax']:.1f}" if row["numpy_over_jax"] else ""
+        ours = f"1/{row['numpy_over_ours']:.1f}"
+        lines.append(f"| {row['work']} | 1 | {jax} | {ours} | 1/{row['goal']} | {row['part_of_gemm']:.0%} |")
+    limits = results["limits"]
+    lines += [
+        "",
+        "Limits of the machine in the same run: "
+        + ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in sorted(limits.items()))
+        + ".",
+    ]
+    return "\n".join(lines)
+
+
+def theory_table(results: dict[str, Any]) -> str:
+    """Say how long the theory takes at the sizes that were promised."""
+    lines = ["## Theory", "", "| size | measured | promised |", "|---|---|---|"]
+    for name, row in results["targets"].items():
+        lines.append(f"| {name} | {row['seconds']:.2g} s | {row['promised']:g} s |")
+    for row in results["public"]:
+        size = f"{row['steps']} steps, {row['paths']:,} paths"
+        how = "extrapolated from its published timings" if row.get("extrapolated") else "its published timings"
+        lines.append(f"| {size}, against 30 iterations of the public solver ({how}) | 1/{row['ratio']:,.0f} | |")
+    return "\n".join(lines)
+
+
+def iteration_table(results: dict[str, Any]) -> str:
+    """Compare one causal pass with the iteration of whole trajectories."""
+    lines = [
+        "## One pass against many",
+        "",
+        "Processor time of the iteration of whole trajectories over that of the causal pass, one thread each, at the "
+        "damping that suits it best.",
+        "",
+        "| steps | paths | tolerance | rounds | ratio |",
+        "|---|---|---|---|---|",
+    ]
+    best: dict[tuple[int, int, float], dict[str, Any]] = {}
+    for row in results["iteration"]:
+        size = row["steps"], row["paths"], row["tolerance"]
+        reached = row.get("residual", 1.0) <= row["tolerance"]
+        if reached and (size not in best or row["ratio"] < best[size]["ratio"]):
+            best[size] = row
+    for (steps, paths_, tolerance), row in sorted(best.items()):
+        lines.append(f"| {steps} | {paths_:,} | {tolerance:g} | {row['iterations']} | {row['ratio']:.0f} |")
+    return "\n".join(lines)
+
+
+def growth_table(results: dict[str, Any]) -> str:
+    """Say how time and memory grow, as the powers of straight lines through logarithms."""
+    lines = [
+        "## How it grows",
+        "",
+        "| with | time as the power | memory as the power | largest measured |",
+        "|---|---|---|---|",
+    ]
+    for name, sweep in results["growth"].items():
+        last, powers = sweep["rows"][-1], sweep["exponents"]
+        size = f"{last[name]:,} {name}: {last['seconds']:.2g} s, {last['megabytes']:.0f} MB"
+        lines.append(f"| {name} | {powers['time']:.1f} | {powers['memory']:.1f} | {size} |")
+    return "\n".join(lines)

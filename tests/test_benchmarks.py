@@ -1,0 +1,52 @@
+"""Results of the benchmarks become tables of the book."""
+
+import json
+
+import pytest
+
+from bookbuild import benchmarks, paths
+
+WORK = {"work": "(i)", "numpy_over_jax": None, "numpy_over_ours": 12.3, "goal": 12, "part_of_gemm": 0.31}
+ROUND = {"steps": 200, "paths": 4000, "tolerance": 1e-14, "iterations": 40, "ratio": 36.4, "residual": 0.0}
+GROWTH = {"rows": [{"steps": 400, "seconds": 1.5, "megabytes": 80.0}], "exponents": {"time": 2.1, "memory": 1.2}}
+SIMULATE = {"cores": [0, 1], "work": [WORK], "limits": {"gemm_gflops_float64": 40.0}}
+DMFT = {
+    "targets": {"T=200": {"seconds": 0.3, "promised": 1.0}},
+    "public": [{"steps": 200, "paths": 10_000, "ratio": 3000.0, "extrapolated": True}],
+    "iteration": [ROUND, ROUND | {"ratio": 50.0}, ROUND | {"ratio": 9.0, "residual": 1e-3}],
+    "growth": {"steps": GROWTH},
+}
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "BENCH", tmp_path)
+    monkeypatch.setattr(paths, "BENCHMARK_RESULTS", tmp_path / "kept.txt")
+    (tmp_path / "kept.txt").write_text("{}")
+    return tmp_path
+
+
+def test_results_are_adopted_and_shown(places):
+    assert "Nothing" in benchmarks.tables()
+    (places / "bench_simulate.json").write_text(json.dumps(SIMULATE))
+    (places / "bench_dmft.json").write_text(json.dumps(DMFT))
+    benchmarks.adopt()
+    text = benchmarks.tables()
+    assert "| (i) | 1 |  | 1/12.3 | 1/12 | 31% |" in text
+    assert "| T=200 | 0.3 s | 1 s |" in text
+    assert "1/3,000" in text
+    assert "| 200 | 4,000 | 1e-14 | 40 | 36 |" in text, "the best damping among those that converged"
+    assert "| steps | 2.1 | 1.2 | 400 steps: 1.5 s, 80 MB |" in text
+
+
+def test_a_run_of_one_benchmark_keeps_the_other(places):
+    (places / "bench_simulate.json").write_text(json.dumps(SIMULATE))
+    benchmarks.adopt()
+    (places / "bench_simulate.json").unlink()
+    (places / "bench_dmft.json").write_text(json.dumps(DMFT))
+    benchmarks.adopt()
+    assert set(benchmarks.load()) == {"bench_simulate", "bench_dmft"}
+
+
+def test_the_tracked_results_can_be_shown():
+    assert benchmarks.tables()
