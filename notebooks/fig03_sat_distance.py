@@ -63,8 +63,8 @@ theory = run(sn.solve_dmft, until, waiting_times=[0.0], **theory_size)
 
 # %% [markdown]
 # The networks train until the squared stochastic gradient over $bN$ is at most $10^{-10}$, the paper's rule, and stay
-# there. The theory has no such moment; it is solved until a time by which $d$ hardly moves, and compared with the
-# networks at that time.
+# there. The theory has no such moment; it is solved until a time by which $d$ has settled for most of the parameters,
+# and compared with the networks at that same time.
 
 # %% tags=["hide-input"]
 
@@ -89,7 +89,8 @@ for row, family, label, shown in (
         row[0].errorbar(list(family), values[:, 0], 2 * values[:, 1], **style)
     row[0].set(ylabel="final distance $d$", ylim=(0, None))
     for value, color, marker in zip(shown, plotting.SERIES, "osD", strict=False):
-        plotting.draw(row[1], theory[family[value]].distance, color="k", linestyle="-", linewidth=1)
+        name = f"theory, ${label}={value:g}$"
+        plotting.draw(row[1], theory[family[value]].distance, color="k", linestyle="-", linewidth=1, gid=name)
         points = network[family[value]].distance.sel(time=np.arange(2.0, until + 1, until / 20), method="nearest")
         mean, error = plotting.mean_and_error(points)
         row[1].errorbar(
@@ -159,10 +160,10 @@ glue("moved", f"{100 * moved[most]:+.0f} per cent at b = {most.batch:g}, τ = {m
 #   plateau, with simulated points on the lines of the theory.
 # ---
 # Two replicas of p-SGD on separable data, $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$. Left: distance at
-# $t=$ {glue:}`until` by theory (bars) and networks (circles), and of networks that have stopped (squares); above
-# against persistence, below against batch size. Right: distance against time, theory (lines with bands) and networks
-# (symbols). Networks have $N=$ {glue:}`features` features; means over {glue:}`data_sets` data sets, two standard
-# errors.
+# $t=$ {glue:}`until` by theory (horizontal dashes) and networks (circles), and of networks that have stopped
+# (squares); above against persistence, below against batch size. Right: distance against time, theory (lines with
+# bands) and networks (symbols). Networks have $N=$ {glue:}`features` features; means over {glue:}`data_sets` data
+# sets, two standard errors.
 # ```
 #
 # The distance behaves as the paper says: it grows with $\tau$, and against $b$ it has a maximum (here at $b=$
@@ -171,6 +172,6 @@ glue("moved", f"{100 * moved[most]:+.0f} per cent at b = {most.batch:g}, τ = {m
 # {glue:text}`moved`. The paper does not give the time of its theoretical points.
 #
 # Something the paper does not mention: with $b=0.3$ and $\tau=0.5$ the switching probabilities of one step of length
-# 0.2 add up to more than one, so that a sample in the batch is *less* likely than others to be in the next
-# ({doc}`/notebooks/choices`). The leftmost point of the upper panel is quieter than vanilla SGD, and at $b=0.1$,
-# $\tau=2$ the algorithm *is* vanilla SGD.
+# 0.2 add up to more than one, so that a sample in the batch is *less* likely than others to be in the next. The
+# leftmost point of the upper panel is quieter than vanilla SGD ({doc}`/notebooks/choices`), and at $b=0.1$, $\tau=2$
+# the algorithm *is* vanilla SGD.

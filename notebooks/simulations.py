@@ -146,12 +146,12 @@ glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}", display=False)
 #
 # ## Gradient descent has a largest step
 #
-# Gradient descent converges as long as its step is below two over the largest eigenvalue of the Hessian,
-# $\lambda + A_S^{\mathsf T} A_S$, where $S$ are the samples inside the margin. Beyond, the
-# minimum repels: the weights jump from side to side, the set $S$ shrinks until the jumps no longer grow, and a
-# bounded oscillation is left, with a norm and a loss that look like a plateau and are not one. We call this diverged,
-# by a rule that cannot hit a healthy run: below the limit every step of full-batch descent lowers the loss, so a
-# loss that still rises in the second half of a run is over it. Stochastic batches are never judged like this.
+# Gradient descent converges as long as its step is below two over the largest eigenvalue of the Hessian, $\lambda +
+# A_S^{\mathsf T} A_S$, where the rows of $A$ are $y_\mu x_\mu/\sqrt N$ and $S$ are the samples inside the margin.
+# Beyond, the minimum repels: the weights jump from side to side, the set $S$ shrinks until the jumps no longer grow,
+# and a bounded oscillation is left, with a norm and a loss that look like a plateau and are not one. We call this
+# diverged, by a rule that cannot hit a healthy run: below the limit every step of full-batch descent lowers the loss,
+# so a loss that still rises in the second half of a run is over it. Stochastic batches are never judged like this.
 
 # %%
 rates = [0.1, 0.15, 0.18, 0.2, 0.25, 0.4]

@@ -34,9 +34,9 @@ def test_results_are_adopted_and_shown(places):
     text = benchmarks.tables()
     assert "| (i) | 1 |  | 1/12.3 | 1/12 | 31% |" in text
     assert "| T=200 | 0.3 s | 1 s |" in text
-    assert "1/3,000" in text
+    assert "| 200 | 10,000 | 3,000 | extrapolated" in text
     assert "| 200 | 4,000 | 1e-14 | 40 | 36 |" in text, "the best damping among those that converged"
-    assert "| steps | 2.1 | 1.2 | 400 steps: 1.5 s, 80 MB |" in text
+    assert "| steps | 2.1 | 1.2 | steps = 400: 1.5 s, 80 MB |" in text
 
 
 def test_a_run_of_one_benchmark_keeps_the_other(places):

@@ -28,6 +28,9 @@ def test_error_bars_bands_levels_and_insets_are_in_the_table(figure):
     run = xr.DataArray([[1.0, 2.0], [3.0, 6.0]], dims=("realisation", "time"), coords={"time": [0.0, 1.0]})
     plotting.draw(axes, run, label="band")
     axes.axhline(7.0)
+    axes.axvline(9.0)
+    axes.errorbar([0.0], [0.5], [0.1], fmt="k_", label="dash")
+    axes.plot([0.0], [0.25], gid="named")
     axes.inset_axes((0.5, 0.5, 0.4, 0.4)).plot([5.0], [6.0], "o", label="inset")
     table = figures.drawn(figure)
     bars, band, inset = (table[table.curve == name] for name in ("bars", "band", "inset"))
@@ -35,6 +38,9 @@ def test_error_bars_bands_levels_and_insets_are_in_the_table(figure):
     assert set(bars.x_label) == {"lag"}
     np.testing.assert_allclose(band[["x", "y", "low", "high"]], [[0, 2, 0, 4], [1, 4, 0, 8]])
     assert inset[["panel", "x", "y"]].values.tolist() == [[2, 5, 6]]
+    assert table[table.x == 9.0].y.isna().all()
+    assert table[table.curve == "dash"].y.tolist() == [0.5]
+    assert table[table.curve == "named"].y.tolist() == [0.25]
     level = table[table.y == 7.0]
     assert len(level) == 1
     assert level.x.isna().all()

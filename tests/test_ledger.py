@@ -20,7 +20,7 @@ def test_agreement_passes():
     [
         ("good", -4.0, "smoke", "claim good is recorded as reproduced, and this build finds that it fails"),
         ("bad", 4.0, "standard", "claim bad is recorded as not reproduced, and this build finds that it holds"),
-        ("good", 2.0, "standard", "claim good is recorded as reproduced, and this build finds that it open"),
+        ("good", 2.0, "standard", "claim good is recorded as reproduced, and this build finds that it is left open"),
     ],
 )
 def test_disagreement_stops_the_build(name, sigma, profile, sentence):

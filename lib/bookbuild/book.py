@@ -19,7 +19,7 @@ import nbformat
 
 from bookbuild import figures, ledger, paths, source
 from bookbuild.check import check_book
-from bookbuild.progress import save_timings
+from bookbuild.progress import load_timings, save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, results_label, run_all, say
 from bookbuild.sphinx_ext import DOWNLOADS, PROFILE_VARIABLE, strip
@@ -37,7 +37,7 @@ def build(profile: str) -> Path:
         began = time.monotonic()
         clear_scratch()
         jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
-        from_scratch = not any(job.done() for job in jobs)
+        from_scratch = not any(job.done() for job in jobs) and not any(paths.RESULTS.glob("*.nc"))
         run_all(jobs)
         ledger.check(*ledger.collect(job.output for job in jobs), profile)
         key = book_key(profile, [job.output for job in jobs])
@@ -46,7 +46,8 @@ def build(profile: str) -> Path:
         else:
             render(profile, key)
             if from_scratch:
-                save_timings({f"book/{profile}": time.monotonic() - began})
+                notebooks = sum(load_timings()[job.label] for job in jobs)
+                save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": notebooks})
     return paths.HTML / "index.html"
 
 

@@ -6,7 +6,7 @@ what was measured last, for each profile, with the machine.
 
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from bookbuild import paths
@@ -14,19 +14,17 @@ from bookbuild.progress import clock
 from bookbuild.source import PROFILES
 
 
-def measured(seconds: Mapping[str, float], notebooks: Iterable[str], workers: int) -> dict[str, dict[str, Any]]:
+def measured(seconds: Mapping[str, float], workers: int) -> dict[str, dict[str, Any]]:
     """Return the cost of each profile that was built from scratch, out of the remembered durations.
 
-    >>> measured({"book/smoke": 60.0, "a/smoke": 50.0, "b/smoke": 40.0}, ["a", "b"], 2)["smoke"]["core_seconds"]
+    >>> measured({"book/smoke": 60.0, "notebooks/smoke": 90.4}, 2)["smoke"]["core_seconds"]
     90
     """
-    names = list(notebooks)
     found = {}
     for profile in PROFILES:
-        parts = [seconds.get(f"{name}/{profile}") for name in names]
-        if f"book/{profile}" in seconds and None not in parts:
+        if {f"book/{profile}", f"notebooks/{profile}"} <= set(seconds):
             found[profile] = {
-                "core_seconds": round(sum(part for part in parts if part is not None)),
+                "core_seconds": round(seconds[f"notebooks/{profile}"]),
                 "seconds": round(seconds[f"book/{profile}"]),
                 "cores": workers,
                 "machine": platform.machine(),
@@ -54,4 +52,4 @@ def table() -> str:
             cost = known[profile]
             hours = f"{cost['core_seconds'] / 3600:.2g} core-hours"
             rows.append(f"| `{profile}` | {hours} | {clock(cost['seconds'])} on {cost['cores']} cores |")
-    return "\n".join(rows)
+    return "\n".join(rows) if known else "Nothing has been measured yet."

@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 from bookbuild.check import GLUE_PREFIX
 
 MIME = "application/vnd.sgdnoise.figure+json"
+WORDS = ("panel", "title", "x_label", "y_label", "curve")
 ENDINGS = {"image/svg+xml": "svg", "image/png": "png"}
 
 
@@ -44,16 +45,15 @@ def drawn(figure: Figure) -> pd.DataFrame:
     >>> axes = figure.subplots()
     >>> _ = axes.errorbar([1, 2], [5, 6], [0.5, 1], label="found")
     >>> drawn(figure).iloc[1].tolist()
-    [1, '', '', 'found', 2.0, 6.0, 5.0, 7.0]
+    [1, '', '', '', 'found', 2.0, 6.0, 5.0, 7.0]
     """
     rows: list[pd.DataFrame] = []
     panels = [axes for outer in figure.axes for axes in (outer, *outer.child_axes) if isinstance(axes, Axes)]
     for number, axes in enumerate(panels, 1):
+        about = {"panel": number, "title": axes.get_title(), "x_label": axes.get_xlabel(), "y_label": axes.get_ylabel()}
         for label, x, y, low, high in curves(axes):
-            about = {"panel": number, "x_label": axes.get_xlabel(), "y_label": axes.get_ylabel(), "curve": label}
-            rows.append(pd.DataFrame({**about, "x": x, "y": y, "low": low, "high": high}))
-    columns = ["panel", "x_label", "y_label", "curve", "x", "y", "low", "high"]
-    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
+            rows.append(pd.DataFrame({**about, "curve": label, "x": x, "y": y, "low": low, "high": high}))
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=[*WORDS, "x", "y", "low", "high"])
 
 
 def curves(axes: Axes) -> list[tuple[str, Any, Any, Any, Any]]:
@@ -62,11 +62,14 @@ def curves(axes: Axes) -> list[tuple[str, Any, Any, Any, Any]]:
     bars = {id(c.lines[0]): c for c in axes.containers if isinstance(c, ErrorbarContainer)}
     shapes = [shape for shape in axes.collections if isinstance(shape, PolyCollection)]
     bands = [np.asarray(shape.get_paths()[0].vertices, dtype=float) for shape in shapes]
+    caps = {id(cap) for container in bars.values() for cap in container.lines[1]}
     for line in axes.lines:
-        if line.get_linestyle() == "None" and line.get_marker() in ("_", "|", 2, 3):  # the caps of error bars
+        if id(line) in caps:
             continue
         x, y = (np.atleast_1d(np.asarray(values, dtype=float)) for values in line.get_data())
-        if line.get_transform() != axes.transData:  # a level across the panel
+        if line.get_transform() == axes.get_xaxis_transform():  # upright, across the panel
+            x, y = x[:1], y[:1] * np.nan
+        elif line.get_transform() != axes.transData:  # level, across the panel
             x, y = x[:1] * np.nan, y[:1]
         low = high = np.full(len(y), np.nan)
         container = bars.get(id(line))
@@ -82,9 +85,9 @@ def curves(axes: Axes) -> list[tuple[str, Any, Any, Any, Any]]:
 
 
 def curve_name(line: Line2D, container: ErrorbarContainer | None) -> str:
-    """Return the label of the legend; that of error bars is kept by their container."""
+    """Return the label of the legend (that of error bars is kept by their container), or else the line's own name."""
     label = str((container or line).get_label())
-    return "" if label.startswith("_") else label
+    return str(line.get_gid() or "") if label.startswith("_") else label
 
 
 def published(executed: NotebookNode) -> dict[str, dict[str, str]]:
@@ -124,8 +127,7 @@ def write_downloads(executed: NotebookNode, folder: Path, prefix: str) -> None:
         for kind in ("svg", "png"):
             path.with_suffix(f".{kind}").write_bytes(base64.b64decode(content[kind]))
         path.with_suffix(".csv").write_text(content["csv"], encoding="utf-8")
-        words = dict.fromkeys(("x_label", "y_label", "curve"), str)
-        table = pd.read_csv(io.StringIO(content["csv"]), converters=words)
+        table = pd.read_csv(io.StringIO(content["csv"]), converters=dict.fromkeys(WORDS[1:], str))
         table.rename_axis("row").to_xarray().to_netcdf(path.with_suffix(".nc"), engine="scipy")
 
 
@@ -142,6 +144,7 @@ def link_downloads(executed: NotebookNode, folder: str, prefix: str) -> None:
                     f'<a href="{folder}/{prefix}-{name}.{ending}" download>{words}</a>'
                     for ending, words in (("svg", "SVG"), ("png", "PNG"), ("csv", "CSV"), ("nc", "netCDF"))
                 ]
-                words = f"This figure: {', '.join(links[:2])}; its numbers: {', '.join(links[2:])}."
+                words = f"This figure: {', '.join(links[:2])}; "
+                words += f"its numbers, with the ends of the bars: {', '.join(links[2:])}."
                 line = f'<p class="downloads">{words}</p>'
                 cell.source = f"{cell.source[:end]}\n\n{line}\n{cell.source[end:]}"

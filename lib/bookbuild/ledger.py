@@ -122,8 +122,9 @@ def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
         decision = found[entry.name].decision()
         expected = "fails" if entry.verdict == "not reproduced" else "holds"
         if decision != expected and not (decision == "open" and profile == "smoke"):
+            verb = "is left open" if decision == "open" else decision
             raise Refusal(
-                f"claim {entry.name} is recorded as {entry.verdict}, and this build finds that it {decision} "
+                f"claim {entry.name} is recorded as {entry.verdict}, and this build finds that it {verb} "
                 f"({found[entry.name].found}, {found[entry.name].sigma:+.1f} standard errors)"
             )
 

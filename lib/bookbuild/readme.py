@@ -30,7 +30,7 @@ def update() -> None:
         raise Refusal("README.md must have one block of timings")
     README.write_text(text, encoding="utf-8")
     benchmarks.adopt()
-    costs.save(costs.measured(timings, [notebook.name for notebook in source.read_all()], cores()))
+    costs.save(costs.measured(timings, cores()))
 
 
 def sentence(seconds: dict[str, float], workers: int) -> str:
