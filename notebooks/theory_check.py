@@ -35,7 +35,7 @@ from sgdnoise import plotting
 
 plotting.use_style()
 size = {
-    "smoke": {"paths": 1000, "realisations": 4, "features": 200, "runs": (8, 16)},
+    "smoke": {"paths": 600, "realisations": 4, "features": 120, "runs": (8, 16)},
     "standard": {"paths": 4000, "realisations": 8, "features": 800, "runs": (48, 192)},
     "paper": {"paths": 10_000, "realisations": 12, "features": 1000, "runs": (60, 240)},
 }[profile]
