@@ -132,14 +132,14 @@ claim(
 )
 drifts = {}
 for title, algorithm in (("GD", gd), ("SGD", sgd)):
-    ends_of_size = [runs[features, algorithm, smallest]["loss"] for features in (sizes[0], sizes[-1])]
+    ends_of_size = [runs[features, algorithm, smallest]["magnetization"] for features in (sizes[0], sizes[-1])]
     (small, small_error), (large, large_error) = map(plotting.mean_and_error, ends_of_size)
     drifts[title] = float(large - small), float(np.hypot(small_error, large_error))
 words = " and ".join(f"that of {title} by {mean:+.4f} ± {error:.4f}" for title, (mean, error) in drifts.items())
 claim(
     "plateaus-independent-of-size",
-    f"from $N={sizes[0]}$ to $N={sizes[-1]}$ the loss changes, {words}",
-    min((0.2 * gaps["loss"][0] - abs(mean)) / error for mean, error in drifts.values()),
+    f"from $N={sizes[0]}$ to $N={sizes[-1]}$ the magnetisation changes, {words}",
+    min((0.2 * abs(gaps["magnetization"][0]) - abs(mean)) / error for mean, error in drifts.values()),
 )
 explained = sn.solve_statics(problem, sgd).magnetization - sn.solve_statics(problem, gd).magnetization
 glue("explained", f"{explained:.4f}", display=False)
