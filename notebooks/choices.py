@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 300
-#     smoke: 15
-#     standard: 50
+#     paper: 60
+#     smoke: 17
+#     standard: 25
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 500
+#     paper: 326
 #     smoke: 15
-#     standard: 70
+#     standard: 68
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

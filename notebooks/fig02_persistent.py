@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 900
-#     smoke: 15
-#     standard: 90
+#     paper: 737
+#     smoke: 12
+#     standard: 218
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 1500
-#     smoke: 15
-#     standard: 150
+#     paper: 315
+#     smoke: 18
+#     standard: 152
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 900
-#     smoke: 12
-#     standard: 80
+#     paper: 99
+#     smoke: 15
+#     standard: 27
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 200
-#     smoke: 10
-#     standard: 25
+#     paper: 21
+#     smoke: 9
+#     standard: 11
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 900
-#     smoke: 12
-#     standard: 70
+#     paper: 350
+#     smoke: 8
+#     standard: 65
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 1500
-#     smoke: 12
-#     standard: 60
+#     paper: 315
+#     smoke: 10
+#     standard: 11
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

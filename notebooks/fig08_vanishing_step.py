@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 1500
-#     smoke: 15
-#     standard: 90
+#     paper: 1303
+#     smoke: 7
+#     standard: 31
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 1200
+#     paper: 763
 #     smoke: 12
-#     standard: 80
+#     standard: 110
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

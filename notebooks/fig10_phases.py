@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 600
-#     smoke: 12
-#     standard: 60
+#     paper: 765
+#     smoke: 9
+#     standard: 42
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 600
-#     smoke: 15
-#     standard: 90
+#     paper: 163
+#     smoke: 17
+#     standard: 30
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

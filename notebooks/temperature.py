@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 400
-#     smoke: 17
-#     standard: 60
+#     paper: 216
+#     smoke: 25
+#     standard: 47
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 240
+#     paper: 36
 #     smoke: 12
-#     standard: 40
+#     standard: 11
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

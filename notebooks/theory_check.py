@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 1200
-#     smoke: 25
-#     standard: 120
+#     paper: 458
+#     smoke: 43
+#     standard: 213
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

@@ -44,8 +44,8 @@ def drawn(figure: Figure) -> pd.DataFrame:
     >>> figure = Figure()
     >>> axes = figure.subplots()
     >>> _ = axes.errorbar([1, 2], [5, 6], [0.5, 1], label="found")
-    >>> drawn(figure).iloc[1].tolist()
-    [1, '', '', '', 'found', 2.0, 6.0, 5.0, 7.0]
+    >>> drawn(figure)[["x", "y", "low", "high"]].values.tolist()
+    [[1.0, 5.0, 4.5, 5.5], [2.0, 6.0, 5.0, 7.0]]
     """
     rows: list[pd.DataFrame] = []
     panels = [axes for outer in figure.axes for axes in (outer, *outer.child_axes) if isinstance(axes, Axes)]
