@@ -94,8 +94,8 @@ def write_zip(store: Store, keys: list[str], target: Path) -> None:
             data = store.path(key).read_bytes()
             note = decode(data)[1]
             writer.writerow([f"{key}.nc", note["point"], note["version"], note["revision"], f"{note['wall_time']:.3f}"])
-            archive.writestr(zipfile.ZipInfo(f"{key}.nc"), data)
-        archive.writestr(zipfile.ZipInfo("results.csv"), table.getvalue())
+            archive.writestr(zipfile.ZipInfo(f"{key}.nc"), data, zipfile.ZIP_DEFLATED)
+        archive.writestr(zipfile.ZipInfo("results.csv"), table.getvalue(), zipfile.ZIP_DEFLATED)
     os.replace(part, target)
 
 
