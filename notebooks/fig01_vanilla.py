@@ -37,7 +37,7 @@ from sgdnoise import plotting
 
 plotting.use_style()
 theory_size, network_size = {
-    "smoke": ({"paths": 430, "realisations": 6}, {"features": 80, "realisations": 3}),
+    "smoke": ({"paths": 430, "realisations": 4}, {"features": 80, "realisations": 3}),
     "standard": ({"paths": 3000, "realisations": 8}, {"features": 400, "realisations": 12}),
     "paper": ({"paths": 10_000, "realisations": 12}, {"features": 1000, "realisations": 24}),
 }[profile]

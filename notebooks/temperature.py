@@ -56,7 +56,7 @@ from sgdnoise import plotting
 
 plotting.use_style()
 size = {
-    "smoke": {"paths": 500, "realisations": 4, "features": 100, "data_sets": 4},
+    "smoke": {"paths": 450, "realisations": 3, "features": 80, "data_sets": 3},
     "standard": {"paths": 3000, "realisations": 6, "features": 400, "data_sets": 8},
     "paper": {"paths": 10_000, "realisations": 10, "features": 1000, "data_sets": 16},
 }[profile]

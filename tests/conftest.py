@@ -1,5 +1,6 @@
 """What several test files share: a smoke-profile book built in a copy of the project."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -49,15 +50,31 @@ def run(project: Path, *words: str, **more: str) -> subprocess.CompletedProcess[
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory):
-    """A copy of the project with a finished smoke-profile book."""
-    folder = copy_project(tmp_path_factory.mktemp("project") / "sgdnoise")
-    done = run(folder, "book", "--profile", "smoke")
-    assert done.returncode == 0, done.stderr
-    return folder
+def finished(tmp_path_factory):
+    """A copy of the project with a finished smoke-profile book, and a copy of that book which nobody builds anew.
+
+    Test processes share the project: the first to come builds it, the others wait.
+    """
+    place = tmp_path_factory.getbasetemp()
+    place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
+    project, book = place / "sgdnoise", place / "finished"
+    with open(place / "project.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not book.exists():
+            copy_project(project)
+            done = run(project, "book", "--profile", "smoke")
+            assert done.returncode == 0, done.stderr
+            shutil.copytree(project / "_build" / "html", book)
+    return project, book
 
 
 @pytest.fixture(scope="session")
-def html(project):
+def project(finished):
+    """The project; one file of tests may change and rebuild it."""
+    return finished[0]
+
+
+@pytest.fixture(scope="session")
+def html(finished):
     """The rendered book."""
-    return project / "_build" / "html"
+    return finished[1]
