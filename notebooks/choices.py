@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 60
-#     smoke: 17
+#     smoke: 14
 #     standard: 25
 #   kernelspec:
 #     display_name: Python 3
@@ -34,7 +34,7 @@ from sgdnoise import plotting
 
 plotting.use_style()
 theory_size, network_size = {
-    "smoke": ({"paths": 500, "realisations": 4}, {"features": 300, "realisations": 4}),
+    "smoke": ({"paths": 500, "realisations": 4}, {"features": 300, "realisations": 3}),
     "standard": ({"paths": 2000, "realisations": 6}, {"features": 400, "realisations": 48}),
     "paper": ({"paths": 8000, "realisations": 12}, {"features": 600, "realisations": 100}),
 }[profile]

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 326
-#     smoke: 15
+#     smoke: 17
 #     standard: 68
 #   kernelspec:
 #     display_name: Python 3

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 737
-#     smoke: 12
+#     smoke: 14
 #     standard: 218
 #   kernelspec:
 #     display_name: Python 3

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 99
-#     smoke: 15
+#     smoke: 13
 #     standard: 27
 #   kernelspec:
 #     display_name: Python 3
@@ -36,7 +36,7 @@ from sgdnoise import plotting
 
 plotting.use_style()
 size = {
-    "smoke": {"features": 300, "realisations": 4},
+    "smoke": {"features": 300, "realisations": 3},
     "standard": {"features": 600, "realisations": 40},
     "paper": {"features": 1000, "realisations": 100},
 }[profile]

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 21
-#     smoke: 9
+#     smoke: 27
 #     standard: 11
 #   kernelspec:
 #     display_name: Python 3

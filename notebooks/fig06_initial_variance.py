@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 350
-#     smoke: 8
+#     smoke: 10
 #     standard: 65
 #   kernelspec:
 #     display_name: Python 3

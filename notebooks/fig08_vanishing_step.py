@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 1303
-#     smoke: 7
+#     smoke: 28
 #     standard: 31
 #   kernelspec:
 #     display_name: Python 3

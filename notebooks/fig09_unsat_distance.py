@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 763
-#     smoke: 12
+#     smoke: 13
 #     standard: 110
 #   kernelspec:
 #     display_name: Python 3

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 765
-#     smoke: 9
+#     smoke: 10
 #     standard: 42
 #   kernelspec:
 #     display_name: Python 3

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 914
-#     smoke: 14
+#     smoke: 11
 #     standard: 46
 #   kernelspec:
 #     display_name: Python 3

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 163
-#     smoke: 17
+#     smoke: 10
 #     standard: 30
 #   kernelspec:
 #     display_name: Python 3

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 216
-#     smoke: 25
+#     smoke: 20
 #     standard: 47
 #   kernelspec:
 #     display_name: Python 3

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 36
-#     smoke: 12
+#     smoke: 10
 #     standard: 11
 #   kernelspec:
 #     display_name: Python 3

@@ -2,7 +2,7 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 458
-#     smoke: 43
+#     smoke: 22
 #     standard: 213
 #   kernelspec:
 #     display_name: Python 3

@@ -38,6 +38,7 @@ def build(profile: str) -> Path:
         clear_scratch()
         jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
         from_scratch = not any(job.done() for job in jobs) and not any(paths.RESULTS.glob("*.nc"))
+        forget_without_results(jobs)
         run_all(jobs)
         ledger.check(*ledger.collect(job.output for job in jobs), profile)
         key = book_key(profile, [job.output for job in jobs])
@@ -49,6 +50,17 @@ def build(profile: str) -> Path:
                 notebooks = sum(load_timings()[job.label] for job in jobs)
                 save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": notebooks})
     return paths.HTML / "index.html"
+
+
+def forget_without_results(jobs: list[Job]) -> None:
+    """Remove executed copies whose stored results are damaged or gone: running again computes what is missing."""
+    from sgdnoise.store import Store
+
+    store = Store(paths.RESULTS)
+    for job in jobs:
+        if job.done() and not all(store.has(key) for key in store.uses(job.results_label)):
+            say(f"Stored results behind notebook {job.notebook.name} are damaged or gone; it runs again.")
+            job.output.unlink(missing_ok=True)
 
 
 def book_key(profile: str, executed: list[Path]) -> str:
@@ -115,12 +127,6 @@ def export_results(profile: str, html: Path) -> None:
     for notebook in source.read_all():
         label = results_label(notebook, notebook.parameters(profile))
         keys = store.uses(label)
-        if not all(store.has(key) for key in keys):
-            # Without its executed copy the notebook runs again, and computes what is missing.
-            notebook.executed(notebook.parameters(profile)).unlink(missing_ok=True)
-            raise Refusal(
-                f"stored results behind notebook {notebook.name} are damaged or gone; the same command mends them"
-            )
         executed = source.read_executed(notebook.executed(notebook.parameters(profile)))
         if executed is None:
             raise Refusal(f"the copy of notebook {notebook.name} is damaged or gone; the same command mends it")
