@@ -42,6 +42,7 @@ test: setup ## lint, type check and the whole test suite, with the JIT on and of
 	&& $(RUN) -m ruff check . \
 	&& $(RUN) -m ruff format --check . \
 	&& $(RUN) -m mypy \
+	&& $(RUN) -m bookbuild kernels \
 	&& $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -m "not faults and not endtoend" $(ARGS) \
 	&& echo "The kernels once more, with the JIT off:" \
 	&& NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -q -m kernel $(ARGS) \

@@ -1,4 +1,4 @@
-"""The commands behind the Makefile: ``python -m bookbuild {book,notebook,pair,serve,bench,timed,readme}``."""
+"""The commands behind the Makefile: ``python -m bookbuild {book,notebook,pair,serve,bench,kernels,timed,readme}``."""
 
 import argparse
 import contextlib
@@ -11,7 +11,7 @@ import time
 
 import jupytext
 
-from bookbuild import book, paths, readme, source
+from bookbuild import book, kernels, paths, readme, source
 from bookbuild.figures import extract
 from bookbuild.progress import save_timings
 from bookbuild.refusal import Refusal
@@ -111,6 +111,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     one = commands.add_parser("bench", help="measure speed")
     one.set_defaults(run=bench)
     one.add_argument("words", nargs="*", help="passed on to the benchmarks")
+    one = commands.add_parser("kernels", help="compile the library")
+    one.set_defaults(run=lambda _: kernels.compile_all())
     one = commands.add_parser("timed", help="remember how long something took")
     one.set_defaults(run=timed)
     one.add_argument("what")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import nbformat
 
-from bookbuild import figures, ledger, paths, source
+from bookbuild import figures, kernels, ledger, paths, source
 from bookbuild.check import check_book
 from bookbuild.progress import load_timings, save_timings
 from bookbuild.refusal import Refusal
@@ -39,6 +39,8 @@ def build(profile: str) -> Path:
         jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
         from_scratch = not any(job.done() for job in jobs) and not any(paths.RESULTS.glob("*.nc"))
         forget_without_results(jobs)
+        if not all(job.done() for job in jobs):
+            kernels.compile_all()
         run_all(jobs)
         ledger.check(*ledger.collect(job.output for job in jobs), profile)
         key = book_key(profile, [job.output for job in jobs])

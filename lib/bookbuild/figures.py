@@ -2,6 +2,7 @@
 
 import base64
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,30 @@ WORDS = ("panel", "title", "x_label", "y_label", "curve")
 ENDINGS = {"image/svg+xml": "svg", "image/png": "png"}
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that has been drawn already, as Jupyter shows it."""
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
 def publish(name: str, figure: Figure) -> None:
     """Keep a figure for ``{glue:figure} NAME`` of the page, with the files that the page offers for it."""
     import matplotlib.pyplot as plt
     from IPython.display import display
     from myst_nb import glue
 
-    glue(name, figure, display=False)
+    drawing = {kind: io.BytesIO() for kind in ("svg", "png")}
+    for kind, file in drawing.items():
+        # No date in the file: the same figure, the same bytes.
+        figure.savefig(file, format=kind, bbox_inches="tight", metadata={"Date": None} if kind == "svg" else None)
+    # The page shows the very file that it offers; drawing a figure takes longer than most other things on a page.
+    glue(name, Drawing(drawing["svg"].getvalue().decode()), display=False)
     content = {"name": name, "csv": drawn(figure).to_csv(index=False, float_format="%.8g")}
-    for kind in ("svg", "png"):
-        picture = io.BytesIO()
-        figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        content[kind] = base64.b64encode(picture.getvalue()).decode()
+    content |= {kind: base64.b64encode(file.getvalue()).decode() for kind, file in drawing.items()}
     display({MIME: content}, raw=True)  # type: ignore[no-untyped-call]
     plt.close(figure)
 

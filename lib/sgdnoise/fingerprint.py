@@ -186,7 +186,8 @@ def module_hashes(modules: list[str]) -> dict[str, str]:
             continue
         source = path.read_bytes()
         found[name] = hashlib.sha256(source).hexdigest()
-        waiting += imports_of(name, path, source)
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        waiting += imports_of(package, source)
     return found
 
 
@@ -200,9 +201,12 @@ def module_path(name: str) -> Path | None:
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
-def imports_of(name: str, path: Path, source: bytes) -> list[str]:
-    """List the modules of the library that a module imports, wherever in its text."""
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+@functools.cache
+def imports_of(package: str, source: bytes) -> tuple[str, ...]:
+    """List what a module in a package imports from the library, wherever in its text; some may be names in a module.
+
+    Parsing takes longer than all else about a key, and every point of a sweep asks for the same modules.
+    """
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -212,7 +216,7 @@ def imports_of(name: str, path: Path, source: bytes) -> list[str]:
             base = importlib.util.resolve_name(relative, package) if node.level else relative
             # `from sgdnoise.a import b`: b may be a module of its own or a name in a.
             found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    return [module for module in found if module.startswith(PACKAGE + ".") and module_path(module) is not None]
+    return tuple(module for module in found if module.startswith(PACKAGE + "."))
 
 
 def modules_in(described: Any) -> dict[str, str]:
@@ -232,6 +236,7 @@ def used_modules(function: Function, parameters: Mapping[str, Any]) -> dict[str,
     return modules_in([describe(function), [canonical(name, value) for name, value in parameters.items()]])
 
 
+@functools.cache
 def environment() -> dict[str, str]:
     """Return what else of the machine can change the last bits."""
     return {name: version(name) for name in PACKAGES} | {
