@@ -5,6 +5,8 @@ the key of that very text, so that the book cannot show the figures of another t
 """
 
 import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -17,6 +19,11 @@ from bookbuild.source import Notebook, check_profile
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
 DOWNLOADS = "downloads"
 SCORECARD = "<!-- scorecard -->"
+LIVE_PAGE = "notebooks/live"
+# In the order in which they use each other; all are plain scripts, since a browser refuses modules from disk.
+LIVE_SCRIPTS = (
+    "threefry", "seed", "normals", "batches", "simulate", "theory", "pace", "plot", "words", "controls", "view", "live",
+)  # fmt: skip
 COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
 
 
@@ -80,9 +87,24 @@ def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doct
     context["script_files"] = [s for s in scripts if "thebe" not in f"{s} {getattr(s, 'attributes', '')}".lower()]
 
 
+def copy_live(app: Any) -> None:
+    """Put the scripts of the live page into the book. (From a folder `_static` they would be run by every page.)"""
+    shutil.copytree(paths.LIVE, Path(app.outdir) / "_static" / "live", dirs_exist_ok=True)
+
+
+def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
+    """Have the live page, and no other, run its scripts."""
+    if page == LIVE_PAGE:
+        app.add_css_file("live/live.css")
+        for name in LIVE_SCRIPTS:
+            app.add_js_file(f"live/{name}.js", loading_method="defer")
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Tell every page the version and the profile of this build."""
     app.connect("source-read", fill_tables)
+    app.connect("builder-inited", copy_live)
+    app.connect("html-page-context", load_live)
     app.connect("html-page-context", drop_thebe, priority=900)
     from sgdnoise import __version__
 
