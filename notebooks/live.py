@@ -34,14 +34,13 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
-import json
-
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import HTML, display
 from myst_nb import glue
 
 import sgdnoise as sn
+from bookbuild import live
 from bookbuild.figures import publish
 from sgdnoise import plotting
 
@@ -164,9 +163,7 @@ content = {
 
 # %% tags=["remove-input"]
 # The scripts of the page (book/live) fill the empty element; nothing is seen of it where they do not run.
-shipped = json.dumps(content, separators=(",", ":"), allow_nan=False)
-place = '<section id="live" class="live" aria-label="Live simulation" hidden></section>'
-display(HTML(f'{place}<script type="application/json" id="live-content">{shipped}</script>'))
+display(HTML(live.element(content)))
 
 # %% [markdown]
 # The thin line is the simulation. The thick one is dynamical mean-field theory, for the setting named beside it: the

@@ -12,18 +12,13 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from bookbuild import benchmarks, costs, figures, ledger, paths, source
+from bookbuild import benchmarks, costs, figures, ledger, live, paths, source
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
 DOWNLOADS = "downloads"
 SCORECARD = "<!-- scorecard -->"
-LIVE_PAGE = "notebooks/live"
-# In the order in which they use each other; all are plain scripts, since a browser refuses modules from disk.
-LIVE_SCRIPTS = (
-    "threefry", "seed", "normals", "batches", "simulate", "theory", "pace", "plot", "words", "controls", "view", "live",
-)  # fmt: skip
 COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
 
 
@@ -89,15 +84,15 @@ def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doct
 
 def copy_live(app: Any) -> None:
     """Put the scripts of the live page into the book. (From a folder `_static` they would be run by every page.)"""
-    shutil.copytree(paths.LIVE, Path(app.outdir) / "_static" / "live", dirs_exist_ok=True)
+    shutil.copytree(paths.LIVE, Path(app.outdir) / "_static" / paths.LIVE.name, dirs_exist_ok=True)
 
 
 def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
     """Have the live page, and no other, run its scripts."""
-    if page == LIVE_PAGE:
-        app.add_css_file("live/live.css")
-        for name in LIVE_SCRIPTS:
-            app.add_js_file(f"live/{name}.js", loading_method="defer")
+    if page == live.PAGE:
+        app.add_css_file(f"{paths.LIVE.name}/{live.STYLE}")
+        for name in live.SCRIPTS:
+            app.add_js_file(f"{paths.LIVE.name}/{name}", loading_method="defer")
 
 
 def setup(app: Any) -> dict[str, Any]:
