@@ -51,7 +51,8 @@ def page_with(phase, batch, persistence, features):
     }
     scripts = "".join(f'<script defer src="{(LIVE / name).as_uri()}"></script>' for name in live.SCRIPTS)
     style = f'<link rel="stylesheet" href="{(LIVE / live.STYLE).as_uri()}">'
-    return f'<!doctype html><html lang="en"><meta charset="utf-8">{style}{scripts}<body>{live.element(content)}'
+    body = f'<section id="live" class="live" hidden></section>{live.shipped(content)}'
+    return f'<!doctype html><html lang="en"><meta charset="utf-8">{style}{scripts}<body>{body}'
 
 
 def measure(page, folder, setting, features, repeats):

@@ -13,21 +13,29 @@
 # %% [markdown]
 # # Try it: two networks in your browser
 #
-# Two networks start from the same weights and train on the same data; only their batches differ. Below, that
-# experiment runs on this page: no server is asked, and the numbers are those that `sgdnoise.simulate` gives for the
-# same seed. The theory behind the curves was solved when the book was built.
+# Two networks start from the same weights and train on the same data; only their batches differ. That experiment runs
+# on this page: no server is asked, and the numbers are those that `sgdnoise.simulate` gives for the same seed.
 #
-# Things to try:
+# <section id="live" class="live" aria-label="Live simulation" hidden></section>
+# <noscript><p>The simulation needs scripts; <a href="#the-same-printed">the same, printed</a>, is below.</p></noscript>
 #
-# - **Where the noise comes from.** In the UNSAT phase move the batch fraction from one end to the other. The distance
-#   is largest in between: a full batch leaves nothing to chance, and a small one pulls weakly.
+# The thin line is the simulation. The thick one is dynamical mean-field theory ({doc}`/book/dmft`), for the setting
+# named beside it: the nearest of those that were solved when the book was built. Displacement is
+# $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which in a stationary state is $C(t_w,t_w)-C(t,t_w)$; response and displacement are
+# counted from $t_w=$ {glue:text}`wait_unsat` (UNSAT) or {glue:text}`wait_sat` (SAT).
+#
+# ## Things to try
+#
+# - **Where the noise comes from.** Without persistence, in the UNSAT phase, move the batch fraction from one end to the
+#   other. The distance is largest in between: a full batch leaves nothing to chance, and a small one pulls weakly.
 # - **What memory does.** Raise the persistence $\tau$. The batch is then remembered for a time $b\tau$, the networks
 #   drift further apart, and the FDT plot bends: there is no single slope, hence no single temperature.
 # - **What the learning rate does.** Without persistence the slope of the FDT plot grows with $dt$. A rate that is too
 #   large makes training diverge, and the page says so.
 # - **The other phase.** In SAT the loss goes to zero and both networks come to rest, in different places. The FDT plot
 #   is flat: weights that are pushed stay where they are put, and hardly anything moves by itself any more.
-# - **What finite size does.** With fewer features a run strays further from the theory, which is for infinitely many.
+# - **What finite size does.** With fewer features a run strays further from the theory, which is for infinitely many;
+#   new data show by how much.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -47,9 +55,14 @@ from sgdnoise import plotting
 plotting.use_style()
 theory_size, batches, persistences = {
     "smoke": ({"paths": 210, "realisations": 2}, (0.3,), (None, 2.0)),
-    "standard": ({"paths": 1000, "realisations": 2}, (0.1, 0.3, 0.5, 0.8), (None, 0.5, 1.0, 2.0, 4.0)),
+    "standard": ({"paths": 900, "realisations": 2}, (0.1, 0.3, 0.5, 0.8), (None, 0.5, 1.0, 2.0, 4.0)),
     "paper": ({"paths": 3000, "realisations": 3}, (0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 0.9), (None, 0.5, 1.0, 2.0, 4.0)),
 }[profile]
+
+# %% [markdown]
+# ## Behind the page
+#
+# The theory of two replicas is solved on a grid of settings, and its curves are shipped inside the page.
 
 # %% tags=["hide-input"]
 phases = {
@@ -134,8 +147,8 @@ def curves(run):
 
 
 def digits(values):
-    """Numbers as they are shipped, to four digits."""
-    return [float(f"{value:.4g}") for value in np.asarray(values)]
+    """Numbers as they are shipped: to four digits, and without rounding errors of zero."""
+    return [float(f"{value:.4g}") for value in np.asarray(values).round(12)]
 
 
 groups = []
@@ -162,18 +175,13 @@ content = {
 }
 
 # %% tags=["remove-input"]
-# The scripts of the page (book/live) fill the empty element; nothing is seen of it where they do not run.
-display(HTML(live.element(content)))
+# The scripts of the page (book/live) read this and fill the element at the top, which is hidden where they do not run.
+display(HTML(live.shipped(content)))
 
 # %% [markdown]
-# The thin line is the simulation. The thick one is dynamical mean-field theory, for the setting named beside it: the
-# nearest of those that were solved for this page. Displacement is $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which in a stationary
-# state is $C(t_w,t_w)-C(t,t_w)$; response and displacement are counted from $t_w=$ {glue:text}`wait_unsat` (UNSAT) or
-# {glue:text}`wait_sat` (SAT).
-#
 # ## The same, printed
 #
-# Runs of the library, each one data set with two networks, for readers without scripts.
+# Runs of the library, each one data set with two networks, at two settings of each phase.
 
 # %% tags=["hide-input"]
 shown = {(0.3, None): "vanilla SGD", (0.3, 2.0): r"p-SGD, $\tau=2$"}
@@ -194,7 +202,9 @@ for row, (phase, about) in zip(panels, phases.items(), strict=True):
             axes.plot(*simulated, "-", color=color, linewidth=1, label=name)
     row[0].set(xlabel="time $t$", ylabel=f"{about['label']}\ndistance $d$", ylim=(0, None))
     row[1].set(xlabel="time $t$", ylabel="loss per feature $L/N$", ylim=(0, None))
-    row[2].set(xlabel=r"integrated response $\chi$", ylabel="displacement $B$", ylim=(0, None))
+    # As on the page above: a temperature of 0.01 at least fills the panel, so that rest is flat.
+    highest = max(row[2].get_ylim()[1], 0.01 * row[2].get_xlim()[1])
+    row[2].set(xlabel=r"integrated response $\chi$", ylabel="displacement $B$", ylim=(0, highest))
     glue(f"wait_{phase}", f"{about['wait']:g}", display=False)
     glue(f"rate_{phase}", f"{rate:g}", display=False)
 panels[0, 1].legend()

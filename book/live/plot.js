@@ -1,7 +1,7 @@
 // Curves on a canvas: axes that start at zero, round ticks, sharp on dense screens, in the colours of the page.
 "use strict";
 (function (live) {
-  const MARGIN = { left: 58, right: 12, top: 10, bottom: 40 };
+  const MARGIN = { left: 54, right: 10, top: 10, bottom: 40 };
   const FONT_SIZE = 12;
 
   // About four round numbers from zero up to `largest`.

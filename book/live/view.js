@@ -50,9 +50,9 @@
       this.status = element("p", { className: "live-status", role: "status" });
       this.legends = { run: element("span"), theory: element("span") };
       this.figures = {
-        distance: figure("Distance between the two networks"),
+        distance: figure("Distance of the two networks"),
         loss: figure("Loss, mean of the two"),
-        fdt: figure("FDT plot: its slope is the temperature"),
+        fdt: figure("FDT plot: slope = temperature"),
       };
       this.readings = readings(ROWS);
       const nodes = (parts) => Object.values(parts).map(({ node }) => node);

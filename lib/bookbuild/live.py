@@ -1,4 +1,4 @@
-"""The live page: its scripts, in the order in which they use each other, and the element that they fill.
+"""The live page: its scripts, in the order in which they use each other, and what they read.
 
 All are plain scripts, and the curves of the theory are inside the page: from disk a browser loads no modules and
 fetches no files.
@@ -26,12 +26,11 @@ SCRIPTS = (
 STYLE = "live.css"
 
 
-def element(content: Mapping[str, Any]) -> str:
-    """Return an empty element, hidden where no scripts run, and the content from which they fill it.
+def shipped(content: Mapping[str, Any]) -> str:
+    """Return what the scripts read: phases, values of the sliders, and the curves of the theory.
 
-    >>> element({"a": [1, 2.5]})
-    '<section id="live" class="live" aria-label="Live simulation" hidden></section><script ...>{"a":[1,2.5]}</script>'
+    >>> shipped({"a": [1, 2.5]})
+    '<script type="application/json" id="live-content">{"a":[1,2.5]}</script>'
     """
     text = json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    place = '<section id="live" class="live" aria-label="Live simulation" hidden></section>'
-    return f'{place}<script type="application/json" id="live-content">{text}</script>'
+    return f'<script type="application/json" id="live-content">{text}</script>'
