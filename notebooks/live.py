@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   expected_seconds:
-#     paper: 200
+#     paper: 330
 #     smoke: 8
 #     standard: 45
 #   kernelspec:

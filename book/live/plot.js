@@ -1,7 +1,7 @@
 // Curves on a canvas: axes that start at zero, round ticks, sharp on dense screens, in the colours of the page.
 "use strict";
 (function (live) {
-  const MARGIN = { left: 54, right: 10, top: 10, bottom: 40 };
+  const MARGIN = { left: 26, right: 10, top: 10, bottom: 40 }; // on the left, beside the numbers
   const FONT_SIZE = 12;
 
   // About four round numbers from zero up to `largest`.
@@ -31,12 +31,14 @@
     const context = canvas.getContext("2d");
     const style = getComputedStyle(canvas);
     const colour = (name) => style.getPropertyValue(`--live-${name}`).trim();
-    const area = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
-    const toX = (value) => area.left + (value / axes.x.largest) * (area.right - area.left);
-    const toY = (value) => area.bottom - (value / axes.y.largest) * (area.bottom - area.top);
     context.setTransform(density, 0, 0, density, 0, 0);
     context.clearRect(0, 0, width, height);
     context.font = `${FONT_SIZE}px ${style.fontFamily}`;
+    const numbers = Math.max(...ticks(axes.y.largest).map((value) => context.measureText(String(value)).width));
+    const area = { right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
+    area.left = MARGIN.left + Math.max(Math.ceil(numbers), 2 * FONT_SIZE);
+    const toX = (value) => area.left + (value / axes.x.largest) * (area.right - area.left);
+    const toY = (value) => area.bottom - (value / axes.y.largest) * (area.bottom - area.top);
     context.lineCap = "round";
     context.lineJoin = "round";
     drawAxes(context, axes, area, toX, toY, colour);

@@ -40,7 +40,7 @@
   }
 
   function theoryLegend(theory, settings) {
-    if (theory === null) return "no solution of the theory for this algorithm was shipped";
+    if (theory === null) return "no theory to compare with";
     const others = live.theory.differences(theory, settings);
     const remark = others.length === 0 ? "" : ` (the nearest that was shipped: another ${others.join(", ")})`;
     return `DMFT for ${live.theory.describe(theory)}${remark}`;
