@@ -16,6 +16,12 @@ DMFT = {
     "iteration": [ROUND, ROUND | {"ratio": 50.0}, ROUND | {"ratio": 9.0, "residual": 1e-3}],
     "growth": {"steps": GROWTH},
 }
+LIVE_RUN = {"phase": "SAT", "batch": 0.3, "persistence": None, "features": 300, "frames_per_second": 59.7}
+LIVE = {
+    "browser": "Chromium 1",
+    "budget_milliseconds": 12,
+    "runs": [LIVE_RUN | {"slowest_milliseconds": 30.2, "step_milliseconds": 0.41}],
+}
 
 
 @pytest.fixture
@@ -30,6 +36,7 @@ def test_results_are_adopted_and_shown(places):
     assert "Nothing" in benchmarks.tables()
     (places / "bench_simulate.json").write_text(json.dumps(SIMULATE))
     (places / "bench_dmft.json").write_text(json.dumps(DMFT))
+    (places / "bench_live.json").write_text(json.dumps(LIVE))
     benchmarks.adopt()
     text = benchmarks.tables()
     assert "| (i) | 1 |  | 1/12.3 | 1/12 | 31% |" in text
@@ -37,6 +44,8 @@ def test_results_are_adopted_and_shown(places):
     assert "| 200 | 10,000 | 3,000 | extrapolated" in text
     assert "| 200 | 4,000 | 1e-14 | 40 | 36 |" in text, "the best damping among those that converged"
     assert "| steps | 2.1 | 1.2 | steps = 400: 1.5 s, 80 MB |" in text
+
+    assert "| SAT | 0.3 | none | 300 | 60 | 30 ms | 0.41 ms |" in text
 
 
 def test_a_run_of_one_benchmark_keeps_the_other(places):

@@ -1,48 +1,15 @@
 """The book as a reader sees it: opened from disk in a browser with no network."""
 
-import os
-import shutil
-
 import pytest
 import yaml
-from playwright.sync_api import sync_playwright
 
 from bookbuild.check import toc_pages
 from bookbuild.paths import BUILD, TOC
 
 pytestmark = pytest.mark.endtoend
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PAGES = list(toc_pages(yaml.safe_load(TOC.read_text())))
 SCREENSHOTS = BUILD / "screenshots"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        reason = "no Chromium here; install the package chromium (apt-get install chromium) to run this test"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    with sync_playwright() as playwright:
-        # The sandbox of Chromium does not start for root, as which containers run.
-        flags = ["--no-sandbox", "--disable-background-networking"]
-        chromium = playwright.chromium.launch(executable_path=path, args=flags)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def page(browser):
-    """A page that notes every complaint and every request that leaves the disk."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
-    page = context.new_page()
-    page.complaints, page.outside = [], []
-    page.on("console", lambda message: page.complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: page.complaints.append(str(error)))
-    local = ("file:", "data:", "blob:", "about:")
-    page.on("request", lambda request: None if request.url.startswith(local) else page.outside.append(request.url))
-    yield page
-    context.close()
 
 
 def open_page(page, file):

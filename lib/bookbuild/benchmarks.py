@@ -35,6 +35,8 @@ def tables() -> str:
             iteration_table(known["bench_dmft"]),
             growth_table(known["bench_dmft"]),
         ]
+    if "bench_live" in known:
+        parts.append(live_table(known["bench_live"]))
     return "\n\n".join(parts) or "Nothing has been measured yet."
 
 
@@ -117,4 +119,24 @@ def growth_table(results: dict[str, Any]) -> str:
         last, powers = sweep["rows"][-1], sweep["exponents"]
         size = f"{name} = {last[name]:,}: {last['seconds']:.2g} s, {last['megabytes']:.0f} MB"
         lines.append(f"| {name} | {powers['time']:.1f} | {powers['memory']:.1f} | {size} |")
+    return "\n".join(lines)
+
+
+def live_table(results: dict[str, Any]) -> str:
+    """Say how smoothly the live page runs."""
+    lines = [
+        "## The live page",
+        "",
+        f"Whole runs of {{doc}}`/notebooks/live` without a window, in {results['browser']}. A frame computes for "
+        f"{results['budget_milliseconds']} milliseconds at most, or for one step where that takes longer.",
+        "",
+        "| phase | $b$ | $\\tau$ | $N$ | frames a second | slowest frame | one step |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in results["runs"]:
+        tau = "none" if row["persistence"] is None else f"{row['persistence']:g}"
+        lines.append(
+            f"| {row['phase']} | {row['batch']:g} | {tau} | {row['features']} | {row['frames_per_second']:.0f} | "
+            f"{row['slowest_milliseconds']:.0f} ms | {row['step_milliseconds']:.2g} ms |"
+        )
     return "\n".join(lines)

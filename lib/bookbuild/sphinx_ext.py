@@ -5,12 +5,14 @@ the key of that very text, so that the book cannot show the figures of another t
 """
 
 import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
-from bookbuild import benchmarks, costs, figures, ledger, paths, source
+from bookbuild import benchmarks, costs, figures, ledger, live, paths, source
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
@@ -80,9 +82,24 @@ def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doct
     context["script_files"] = [s for s in scripts if "thebe" not in f"{s} {getattr(s, 'attributes', '')}".lower()]
 
 
+def copy_live(app: Any) -> None:
+    """Put the scripts of the live page into the book. (From a folder `_static` they would be run by every page.)"""
+    shutil.copytree(paths.LIVE, Path(app.outdir) / "_static" / paths.LIVE.name, dirs_exist_ok=True)
+
+
+def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
+    """Have the live page, and no other, run its scripts."""
+    if page == live.PAGE:
+        app.add_css_file(f"{paths.LIVE.name}/{live.STYLE}")
+        for name in live.SCRIPTS:
+            app.add_js_file(f"{paths.LIVE.name}/{name}", loading_method="defer")
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Tell every page the version and the profile of this build."""
     app.connect("source-read", fill_tables)
+    app.connect("builder-inited", copy_live)
+    app.connect("html-page-context", load_live)
     app.connect("html-page-context", drop_thebe, priority=900)
     from sgdnoise import __version__
 

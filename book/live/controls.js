@@ -1,0 +1,82 @@
+// What the reader sees and moves: built here and not in the page, so that without scripts there is nothing dead to see.
+"use strict";
+(function (live) {
+  let identifiers = 0;
+
+  function element(tag, properties = {}, ...children) {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) {
+      if (name in node) node[name] = value;
+      else node.setAttribute(name, value);
+    }
+    node.append(...children);
+    return node;
+  }
+
+  // A slider over a list of values, with its label and the value that it stands at.
+  class Slider {
+    constructor(name, label, show, changed) {
+      this.show = show;
+      const id = `live-${name}-${(identifiers += 1)}`;
+      this.input = element("input", { type: "range", id, name, min: "0", step: "1" });
+      this.output = element("output", { htmlFor: id });
+      const parts = [element("label", { htmlFor: id }, label), this.output, this.input];
+      this.node = element("div", { className: "live-slider" }, ...parts);
+      this.input.addEventListener("input", () => {
+        this.tell();
+        changed(this.values[Number(this.input.value)]);
+      });
+    }
+
+    set(values, value) {
+      this.values = values;
+      this.input.max = String(values.length - 1);
+      this.input.value = String(values.indexOf(value));
+      this.tell();
+    }
+
+    tell() {
+      const words = this.show(this.values[Number(this.input.value)]);
+      this.output.textContent = words;
+      this.input.setAttribute("aria-valuetext", words);
+    }
+  }
+
+  function phaseChoice(phases, chosen, changed) {
+    const legend = element("legend", {}, "Phase");
+    const name = `live-phase-${(identifiers += 1)}`;
+    const labels = Object.entries(phases).map(([phase, { label, problem }]) => {
+      const input = element("input", { type: "radio", name, value: phase, checked: phase === chosen });
+      input.addEventListener("change", () => changed(phase));
+      const words = ` ${label}: α = ${problem.alpha}, Δ = ${problem.delta}, λ = ${problem.ridge}`;
+      return element("label", {}, input, words);
+    });
+    return element("fieldset", { className: "live-phase" }, legend, ...labels);
+  }
+
+  function button(words, pressed) {
+    const node = element("button", { type: "button", className: "live-button" }, words);
+    node.addEventListener("click", pressed);
+    return node;
+  }
+
+  function figure(caption) {
+    const canvas = element("canvas", { role: "img" });
+    return { canvas, node: element("figure", { className: "live-plot" }, canvas, element("figcaption", {}, caption)) };
+  }
+
+  // A small table: a row an observable, a column for the run and one for the theory.
+  function readings(rows) {
+    const cells = {};
+    const body = Object.entries(rows).map(([name, label]) => {
+      cells[name] = { run: element("td"), theory: element("td") };
+      return element("tr", {}, element("th", { scope: "row" }, label), cells[name].run, cells[name].theory);
+    });
+    const heads = ["at the end of the curves", "simulation", "theory"];
+    const head = element("tr", {}, ...heads.map((words) => element("th", { scope: "col" }, words)));
+    const parts = [element("thead", {}, head), element("tbody", {}, ...body)];
+    return { cells, node: element("table", { className: "live-readings" }, ...parts) };
+  }
+
+  live.controls = { Slider, button, element, figure, phaseChoice, readings };
+})((window.sgdnoise = window.sgdnoise || {}));

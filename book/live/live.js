@@ -1,0 +1,107 @@
+// The live page: what the reader chose, the run that belongs to it, and the frames in which it is computed.
+"use strict";
+(function (live) {
+  class Live {
+    // `content` is what the notebook shipped: phases, lists of values, the first settings, and the theory.
+    constructor(root, content) {
+      Object.assign(this, { root, content, settings: { ...content.start }, request: null });
+      this.pace = new live.pace.Pace();
+      this.playing = !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+      this.view = new live.view.View(root, content, this.settings, {
+        change: (name, value) => this.change(name, value),
+        toggle: () => this.toggle(),
+        restart: () => this.restart(true),
+        renew: () => this.change("seed", this.settings.seed + 1),
+      });
+      this.view.setSliders(content, this.settings);
+      root.hidden = false;
+      new ResizeObserver(() => this.draw()).observe(this.view.plots);
+      // The theme of the page is an attribute of its first element.
+      new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+      this.restart(this.playing);
+    }
+
+    change(name, value) {
+      this.settings[name] = value;
+      if (name === "phase") {
+        this.settings.rate = this.content.phases[value].rate; // each phase has learning rates of its own
+        this.view.setSliders(this.content, this.settings);
+      }
+      this.restart(this.playing);
+    }
+
+    toggle() {
+      if (this.state === "running" || this.state === "paused") this.play(!this.playing);
+      else this.restart(true);
+    }
+
+    restart(playing) {
+      const { settings } = this;
+      const { problem, duration, wait } = this.content.phases[settings.phase];
+      const refused = live.words.refusal(settings) !== "";
+      this.theory = refused ? null : live.theory.nearest(this.content.groups, settings);
+      this.run = refused ? null : new live.simulate.Run({ ...settings, problem, duration, wait });
+      this.pace.restart();
+      this.play(playing);
+    }
+
+    play(playing) {
+      this.playing = playing;
+      this.pace.pause();
+      this.tell();
+      this.draw();
+      this.next();
+    }
+
+    get state() {
+      if (this.run === null) return "refused";
+      if (live.words.divergence(this.run) !== "") return "diverged";
+      if (this.run.verdict === "finished") return "finished";
+      return this.playing ? "running" : "paused";
+    }
+
+    next() {
+      if (this.request !== null || this.state !== "running") return;
+      this.request = requestAnimationFrame(() => {
+        this.request = null;
+        if (this.state !== "running") return;
+        this.pace.frame(this.run);
+        this.draw();
+        if (this.state !== "running") this.tell();
+        this.next();
+      });
+    }
+
+    // Say what is going on: when it changes, and never in every frame.
+    tell() {
+      const { settings, theory, run, state } = this;
+      const readings = live.view.read(run, theory);
+      const sentence = {
+        refused: () => live.words.refusal(settings),
+        diverged: () => live.words.divergence(run),
+        finished: () => live.words.finished(readings),
+        running: () => live.words.running(settings, run),
+        paused: () => "Paused. Press Run to go on.",
+      }[state]();
+      this.view.tell(state, sentence, settings, theory);
+      this.view.describe(readings);
+      this.root.dataset.framesPerSecond = this.pace.framesPerSecond.toFixed(1);
+      this.root.dataset.slowestFrame = this.pace.slowest.toFixed(1);
+    }
+
+    draw() {
+      this.view.draw(this.run, this.theory, this.content.phases[this.settings.phase].duration);
+    }
+  }
+
+  // The page of the book has one of these; the theory stands beside it as JSON.
+  function begin() {
+    const root = document.getElementById("live");
+    if (root === null) return;
+    live.page = new Live(root, JSON.parse(document.getElementById("live-content").textContent));
+  }
+
+  live.Live = Live;
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+})((window.sgdnoise = window.sgdnoise || {}));

@@ -1,0 +1,46 @@
+// The solutions of mean-field theory that were shipped with the page, and the nearest one to what the sliders say.
+"use strict";
+(function (live) {
+  // Gradient descent, vanilla SGD and persistent SGD are never taken for one another.
+  function kind({ batch, persistence }) {
+    if (batch === 1) return "gradient descent";
+    return persistence === null ? "vanilla SGD" : "persistent SGD";
+  }
+
+  function logRatio(a, b) {
+    return a === null || b === null ? 0 : Math.abs(Math.log(a / b));
+  }
+
+  // How far apart two settings are: a factor e in rate or persistence counts as much as 0.2 in the batch fraction.
+  function gap(a, b) {
+    return Math.abs(a.batch - b.batch) / 0.2 + logRatio(a.persistence, b.persistence) + logRatio(a.rate, b.rate);
+  }
+
+  // The nearest solution of the same phase and kind with all its curves, or null.
+  function nearest(groups, wanted) {
+    let best = null;
+    for (const { phase, rate, time, points } of groups) {
+      if (phase !== wanted.phase) continue;
+      for (const point of points) {
+        const found = { ...point, rate, time };
+        if (kind(found) === kind(wanted) && (best === null || gap(found, wanted) < gap(best, wanted))) best = found;
+      }
+    }
+    return best;
+  }
+
+  // The symbols of those settings that two points do not share; persistence means nothing without a changing batch.
+  function differences(point, wanted) {
+    const symbols = { batch: "b", persistence: "τ", rate: "dt" };
+    const names = kind(wanted) === "persistent SGD" ? Object.keys(symbols) : ["batch", "rate"];
+    return names.filter((name) => point[name] !== wanted[name]).map((name) => symbols[name]);
+  }
+
+  function describe(point) {
+    const words = { "gradient descent": "GD", "vanilla SGD": `vanilla SGD, b = ${point.batch}` };
+    const algorithm = words[kind(point)] || `p-SGD, b = ${point.batch}, τ = ${point.persistence}`;
+    return `${algorithm}, dt = ${point.rate}`;
+  }
+
+  live.theory = { describe, differences, kind, nearest };
+})((window.sgdnoise = window.sgdnoise || {}));

@@ -1,0 +1,132 @@
+// The live page as it is seen: controls, plots, the small table, and the sentence about the present state.
+"use strict";
+(function (live) {
+  const { Slider, button, element, figure, phaseChoice, readings } = live.controls;
+  const ROWS = {
+    distance: "distance d",
+    loss: "loss per feature L/N",
+    magnetization: "magnetisation m",
+    slope: "displacement over response, B/χ",
+  };
+  // What an axis shows in any case, so that a curve of zeros has a scale; for the FDT plot, the least temperature that
+  // fills it, so that a network at rest has a flat curve.
+  const [LEAST_DISTANCE, LEAST_LOSS, LEAST_TEMPERATURE] = [0.05, 0.1, 0.01];
+  const CAP = 3; // curves that leave the theory by more than this factor are cut off
+
+  // Squared displacement since the waiting time over 2N, from norm and correlation.
+  function displacement({ norm, correlation }, wait) {
+    return correlation.map((c, k) => (norm[k] + norm[wait]) / 2 - c);
+  }
+
+  function last(values) {
+    return values.length === 0 ? NaN : values[values.length - 1];
+  }
+
+  // The last value of every observable, of the run and of the theory.
+  function read(run, theory) {
+    const found = {};
+    for (const name of ["distance", "loss", "magnetization"]) {
+      found[name] = { run: run === null ? NaN : last(run.series[name]), theory: theory && last(theory[name]) };
+    }
+    found.slope = {
+      run: run === null ? NaN : last(displacement(run.series, run.wait)) / last(run.series.response),
+      theory: theory && last(theory.displacement) / last(theory.response),
+    };
+    return found;
+  }
+
+  class View {
+    // `actions`: change(name, value), toggle, restart and renew.
+    constructor(root, content, settings, actions) {
+      this.root = root;
+      const slider = (name, label, show) => new Slider(name, label, show, (value) => actions.change(name, value));
+      this.sliders = {
+        batch: slider("batch", "batch fraction b", (b) => (b === 1 ? "1 (GD)" : String(b))),
+        persistence: slider("persistence", "persistence τ", (tau) => (tau === null ? "none (vanilla)" : String(tau))),
+        rate: slider("rate", "learning rate dt", String),
+        features: slider("features", "features N", String),
+      };
+      this.toggle = button("Pause", actions.toggle);
+      this.status = element("p", { className: "live-status", role: "status" });
+      this.legends = { run: element("span"), theory: element("span") };
+      this.figures = {
+        distance: figure("Distance of the two networks"),
+        loss: figure("Loss, mean of the two"),
+        fdt: figure("FDT plot: slope = temperature"),
+      };
+      this.readings = readings(ROWS);
+      const nodes = (parts) => Object.values(parts).map(({ node }) => node);
+      this.plots = element("div", { className: "live-plots" }, ...nodes(this.figures));
+      root.append(
+        phaseChoice(content.phases, settings.phase, (phase) => actions.change("phase", phase)),
+        element("div", { className: "live-sliders" }, ...nodes(this.sliders)),
+        element(
+          "div",
+          { className: "live-buttons" },
+          this.toggle,
+          button("Start again", actions.restart),
+          button("New data", actions.renew),
+        ),
+        this.status,
+        element("p", { className: "live-legend" }, this.legends.run, this.legends.theory),
+        this.plots,
+        this.readings.node,
+      );
+    }
+
+    setSliders(content, settings) {
+      this.sliders.batch.set(content.batches, settings.batch);
+      this.sliders.persistence.set(content.persistences, settings.persistence);
+      this.sliders.rate.set(content.phases[settings.phase].rates, settings.rate);
+      this.sliders.features.set(content.features, settings.features);
+    }
+
+    // What changes only when a run begins, ends, or is paused.
+    tell(state, sentence, settings, theory) {
+      this.root.dataset.state = state;
+      this.status.textContent = sentence;
+      this.toggle.textContent = state === "running" ? "Pause" : "Run";
+      this.legends.run.textContent = `simulation, N = ${settings.features}, seed ${settings.seed}`;
+      this.legends.theory.textContent = live.words.theoryLegend(theory, settings);
+    }
+
+    // What changes with every frame.
+    draw(run, theory, duration) {
+      const series = run === null ? null : run.series;
+      const moved = series === null ? [] : displacement(series, run.wait);
+      const pair = (x, y, theoryX, theoryY) => [
+        ...(theory === null ? [] : [{ x: theoryX, y: theoryY, style: "theory" }]),
+        ...(series === null ? [] : [{ x, y, style: "run" }]),
+      ];
+      const show = (name, xLabel, yLabel, largest, floor, curves) => {
+        const values = curves.flatMap(({ y }) => y);
+        const cap = theory === null ? Infinity : CAP * live.plot.upTo(curves[0].y, floor);
+        const y = { label: yLabel, largest: live.plot.upTo(values, floor, cap) };
+        live.plot.draw(this.figures[name].canvas, { x: { label: xLabel, largest }, y }, curves);
+      };
+      const curve = (name) => pair(series?.time, series?.[name], theory?.time, theory?.[name]);
+      show("distance", "time t", "distance d", duration, LEAST_DISTANCE, curve("distance"));
+      show("loss", "time t", "loss per feature L/N", duration, LEAST_LOSS, curve("loss"));
+      const fdt = pair(series?.response, moved, theory?.response, theory?.displacement);
+      const widest = live.plot.upTo(fdt.flatMap(({ x }) => x), 0.1);
+      show("fdt", "integrated response χ", "displacement B", widest, LEAST_TEMPERATURE * widest, fdt);
+      for (const [name, values] of Object.entries(read(run, theory))) {
+        const { run: first, theory: second } = this.readings.cells[name];
+        first.textContent = live.words.round(values.run);
+        second.textContent = values.theory === null ? "–" : live.words.round(values.theory);
+      }
+    }
+
+    // The plots in words, for those who do not see them; not in every frame.
+    describe(readings) {
+      const label = (name, what, reading) => {
+        this.figures[name].canvas.setAttribute("aria-label", live.words.plotLabel(what, reading));
+      };
+      label("distance", "Distance between the two networks against time, at the end", readings.distance);
+      label("loss", "Loss per feature against time, at the end", readings.loss);
+      label("fdt", "Displacement against integrated response, ratio at the end", readings.slope);
+    }
+  }
+
+  live.view = { View, displacement, read };
+})((window.sgdnoise = window.sgdnoise || {}));

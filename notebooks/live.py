@@ -1,0 +1,227 @@
+# ---
+# jupyter:
+#   expected_seconds:
+#     paper: 330
+#     smoke: 8
+#     standard: 45
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Try it: two networks in your browser
+#
+# Two networks start from the same weights and train on the same data; only their batches differ. That experiment runs
+# on this page: no server is asked, and the numbers are those that `sgdnoise.simulate` gives for the same seed.
+#
+# <section id="live" class="live" aria-label="Live simulation" hidden></section>
+# <noscript><p>The simulation needs scripts; <a href="#the-same-printed">the same, printed</a>, is below.</p></noscript>
+#
+# The thin line is the simulation. The thick one is dynamical mean-field theory ({doc}`/book/dmft`), for the setting
+# named beside it: the nearest of those that were solved when the book was built. Displacement is
+# $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which in a stationary state is $C(t_w,t_w)-C(t,t_w)$; response and displacement are
+# counted from $t_w=$ {glue:text}`wait_unsat` (UNSAT) or {glue:text}`wait_sat` (SAT).
+#
+# ## Things to try
+#
+# - **Where the noise comes from.** Without persistence, in the UNSAT phase, move the batch fraction from one end to the
+#   other. The distance is largest in between: a full batch leaves nothing to chance, and a small one pulls weakly.
+# - **What memory does.** Raise the persistence $\tau$. The batch is then remembered for a time $b\tau$, the networks
+#   drift further apart, and the FDT plot bends: there is no single slope, hence no single temperature.
+# - **What the learning rate does.** Without persistence the slope of the FDT plot grows with $dt$. A rate that is too
+#   large makes training diverge, and the page says so.
+# - **The other phase.** In SAT the loss goes to zero and both networks come to rest, in different places. The FDT plot
+#   is flat: weights that are pushed stay where they are put, and hardly anything moves by itself any more.
+# - **What finite size does.** With fewer features a run strays further from the theory, which is for infinitely many;
+#   new data show by how much.
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import HTML, display
+from myst_nb import glue
+
+import sgdnoise as sn
+from bookbuild import live
+from bookbuild.figures import publish
+from sgdnoise import plotting
+
+plotting.use_style()
+theory_size, batches, persistences = {
+    "smoke": ({"paths": 210, "realisations": 2}, (0.3,), (None, 2.0)),
+    "standard": ({"paths": 900, "realisations": 2}, (0.1, 0.3, 0.5, 0.8), (None, 0.5, 1.0, 2.0, 4.0)),
+    "paper": ({"paths": 3000, "realisations": 3}, (0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 0.9), (None, 0.5, 1.0, 2.0, 4.0)),
+}[profile]
+
+# %% [markdown]
+# ## Behind the page
+#
+# The theory of two replicas is solved on a grid of settings, and its curves are shipped inside the page.
+
+# %% tags=["hide-input"]
+phases = {
+    "unsat": {
+        "label": "UNSAT",
+        "problem": sn.Problem(alpha=6, delta=1.0, ridge=1.0),
+        "duration": 12.0,
+        "wait": 6.0,
+        "solved": (0.1, 0.2, 0.4) if profile != "smoke" else (0.1,),
+        "rates": (0.05, 0.1, 0.2, 0.3, 0.4, 0.6),
+        "rate": 0.1,
+    },
+    "sat": {
+        "label": "SAT",
+        "problem": sn.Problem(alpha=0.5, delta=0.5, ridge=0.0),
+        "duration": 40.0,
+        "wait": 20.0,
+        "solved": (0.2, 0.4, 0.8) if profile != "smoke" else (0.2,),
+        "rates": (0.1, 0.2, 0.4, 0.8),
+        "rate": 0.2,
+    },
+}
+
+
+def algorithm(batch, persistence):
+    """What the sliders stand for."""
+    if batch == 1:
+        return sn.GD()
+    return sn.SGD(batch) if persistence is None else sn.PersistentSGD(batch, persistence)
+
+
+def allowed(batch, persistence, rate):
+    """Tell whether Euler's switching probabilities are probabilities."""
+    try:
+        algorithm(batch, persistence).chain(rate)
+    except ValueError:
+        return False
+    return True
+
+
+def settings_to_solve(phase, rate):
+    """Batch and persistence of the points at one learning rate: where training settles, and GD at the smallest rate."""
+    found = [(b, tau) for b in batches for tau in persistences if allowed(b, tau, rate)]
+    if phase == "unsat":
+        found = [(b, tau) for b, tau in found if b * rate <= 0.2]
+    return found + ([(1, None)] if rate == phases[phase]["solved"][0] else [])
+
+
+# %%
+def solve(phase, rate):
+    """Theory of two replicas at all settings of one phase and one learning rate."""
+    about = phases[phase]
+    settings = settings_to_solve(phase, rate)
+    fixed = {"problem": about["problem"], "learning_rate": rate, "duration": about["duration"], "replicas": 2}
+    fixed |= {"waiting_times": [about["wait"]]} | theory_size
+    points = [{"algorithm": algorithm(*setting)} for setting in settings]
+    whole = sn.sweep(sn.solve_dmft, points, [seed], fixed=fixed).squeeze("seed").isel(waiting_time=0)
+    return {setting: whole.isel(point=i) for i, setting in enumerate(settings)}
+
+
+theory = {(phase, rate): solve(phase, rate) for phase, about in phases.items() for rate in about["solved"]}
+
+# %% tags=["hide-input"]
+first = {"phase": "unsat", "batch": 0.3, "persistence": 2.0, "rate": 0.1, "features": 300, "seed": seed}
+
+
+def displacement(run):
+    """Squared displacement since the waiting time over 2N: the mean norm then and now, less the correlation."""
+    then = float(run.waiting_time)
+    return 0.5 * (run.norm + run.norm.sel(time=then, method="nearest")) - run.correlation
+
+
+def curves(run):
+    """Return the curves of one solution: every step at first and after the waiting time, later every fourth."""
+    lags = np.arange(run.time.size) - round(float(run.waiting_time) / float(run.time[1]))
+    steps = np.arange(run.time.size)
+    kept = run.mean("realisation").isel(time=(steps <= 40) | (lags >= 0) & (lags <= 30) | (steps % 4 == 0))
+    later = kept.sel(time=kept.time >= float(run.waiting_time) - 1e-9)
+    chosen = {name: kept[name] for name in ("distance", "loss", "magnetization")}
+    chosen |= {"response": later.integrated_response, "displacement": displacement(later)}
+    return kept.time, chosen
+
+
+def digits(values):
+    """Numbers as they are shipped: to four digits, and without rounding errors of zero."""
+    return [float(f"{value:.4g}") for value in np.asarray(values).round(12)]
+
+
+groups = []
+for (phase, rate), solved in theory.items():
+    points = []
+    for (batch, persistence), run in solved.items():
+        time, chosen = curves(run)
+        points.append({"batch": batch, "persistence": persistence} | {k: digits(v) for k, v in chosen.items()})
+    groups.append({"phase": phase, "rate": rate, "time": digits(time), "points": points})
+
+content = {
+    "phases": {
+        name: {
+            "problem": {part: getattr(about["problem"], part) for part in sn.Problem.__match_args__ if part != "loss"},
+            **{part: about[part] for part in ("label", "duration", "wait", "rates", "rate")},
+        }
+        for name, about in phases.items()
+    },
+    "batches": [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
+    "persistences": [None, 0.25, 0.5, 1, 2, 4, 8],
+    "features": [100, 200, 300, 400],
+    "start": first,
+    "groups": groups,
+}
+
+# %% tags=["remove-input"]
+# The scripts of the page (book/live) read this and fill the element at the top, which is hidden where they do not run.
+display(HTML(live.shipped(content)))
+
+# %% [markdown]
+# ## The same, printed
+#
+# Runs of the library, each one data set with two networks, at two settings of each phase.
+
+# %% tags=["hide-input"]
+shown = {(0.3, None): "vanilla SGD", (0.3, 2.0): r"p-SGD, $\tau=2$"}
+figure, panels = plt.subplots(2, 3, figsize=(7.4, 4.6))
+for row, (phase, about) in zip(panels, phases.items(), strict=True):
+    rate, times = about["rate"], {"duration": about["duration"], "waiting_times": [about["wait"]]}
+    options = {"problem": about["problem"], "learning_rate": rate, "features": first["features"], "replicas": 2}
+    points = [{"algorithm": algorithm(*setting)} for setting in shown]
+    runs = sn.sweep(sn.simulate, points, [seed], fixed=options | times | {"realisations": 1}).squeeze("seed")
+    for i, (setting, name) in enumerate(shown.items()):
+        run, color = runs.isel(point=i, waiting_time=0), plotting.SERIES[i]
+        pairs = [
+            [(data.time, data.distance), (data.time, data.loss), (data.integrated_response, displacement(data))]
+            for data in (theory[phase, rate][setting].mean("realisation"), run.isel(realisation=0))
+        ]
+        for axes, solved, simulated in zip(row, *pairs, strict=True):
+            axes.plot(*solved, "-", color="0.55", linewidth=3, gid=f"theory, {name}")
+            axes.plot(*simulated, "-", color=color, linewidth=1, label=name)
+    row[0].set(xlabel="time $t$", ylabel=f"{about['label']}\ndistance $d$", ylim=(0, None))
+    row[1].set(xlabel="time $t$", ylabel="loss per feature $L/N$", ylim=(0, None))
+    # As on the page above: a temperature of 0.01 at least fills the panel, so that rest is flat.
+    highest = max(row[2].get_ylim()[1], 0.01 * row[2].get_xlim()[1])
+    row[2].set(xlabel=r"integrated response $\chi$", ylabel="displacement $B$", ylim=(0, highest))
+    glue(f"wait_{phase}", f"{about['wait']:g}", display=False)
+    glue(f"rate_{phase}", f"{rate:g}", display=False)
+panels[0, 1].legend()
+publish("live", figure)
+glue("features", first["features"], display=False)
+
+# %% [markdown]
+# ```{glue:figure} live
+# ---
+# name: fig-live
+# alt: >-
+#   Two rows of three panels, above for data that cannot be fitted and below for data that can: distance between two
+#   networks, loss, and displacement against response. Thin lines of one simulated pair follow thick ones of the theory.
+#   Above the distance settles, larger for persistent SGD; below the loss vanishes and the displacement stays flat.
+# ---
+# One pair of networks with $N=$ {glue:text}`features` features (thin) and dynamical mean-field theory (thick, grey) for
+# vanilla SGD and p-SGD with $\tau=2$, both with $b=0.3$. Above: UNSAT ($\alpha=6$, $\Delta=\lambda=1$, $dt=$
+# {glue:text}`rate_unsat`). Below: SAT ($\alpha=\Delta=0.5$, $\lambda=0$, $dt=$ {glue:text}`rate_sat`). Left: distance
+# of the two networks. Middle: loss. Right: displacement against integrated response since the waiting time.
+# ```

@@ -1,0 +1,253 @@
+"""The live page as a reader uses it: with the keyboard, on a phone, without scripts, at settings that cannot run."""
+
+import json
+import re
+
+import pytest
+from conftest import watched
+
+from bookbuild import live
+from bookbuild.check import Page, is_outside
+
+pytestmark = pytest.mark.endtoend
+
+SLIDERS = ("batch", "persistence", "rate", "features")
+PHONE = {"viewport": {"width": 375, "height": 740}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
+STATE = """() => ({
+    settings: {...sgdnoise.page.settings},
+    state: document.getElementById("live").dataset.state,
+    status: document.querySelector(".live-status").textContent,
+    theory: document.querySelector(".live-legend span + span").textContent,
+    labels: [...document.querySelectorAll(".live canvas")].map(canvas => canvas.getAttribute("aria-label")),
+})"""
+# All of the run at once, as any number of frames would have it; a frame that is due finds it at its end.
+FINISH = """() => {
+    const page = sgdnoise.page;
+    while (page.run.work());
+    page.draw();
+    page.tell();
+    return {
+        series: ["distance", "loss", "response", "correlation"].map(name => page.run.series[name].filter(isFinite)),
+        pictures: [...document.querySelectorAll(".live canvas")].map(canvas => canvas.toDataURL()),
+    };
+}"""
+
+
+def open_live(page, html):
+    page.goto((html / f"{live.PAGE}.html").as_uri())
+    page.wait_for_function("window.sgdnoise && sgdnoise.page")
+
+
+def press(page, selector, key, times=1):
+    page.locator(selector).focus()
+    for _ in range(times):
+        page.keyboard.press(key)
+
+
+@pytest.fixture
+def opened(page, html):
+    """The live page; whatever a test does with it, nothing may be complained of and nothing fetched."""
+    open_live(page, html)
+    yield page
+    assert page.complaints == []
+    assert page.outside == []
+
+
+def content(html):
+    text = (html / f"{live.PAGE}.html").read_text()
+    return json.loads(re.search(r'id="live-content">(.*?)</script>', text, flags=re.DOTALL).group(1))
+
+
+def test_a_run_is_drawn_over_the_theory_frame_by_frame(opened):
+    """Nothing is done for it but to open the page: it starts, is drawn as it goes, and ends."""
+    opened.wait_for_function("sgdnoise.page.run.step > 5")
+    picture = "document.querySelector('.live canvas').toDataURL()"
+    early = opened.evaluate(picture)
+    opened.wait_for_function("document.getElementById('live').dataset.state === 'finished'", timeout=60_000)
+    found = opened.evaluate(STATE)
+    assert opened.evaluate(picture) != early
+    assert found["status"].startswith("Finished. The two networks are 0.")
+    assert all("in the simulation" in label and "in theory" in label for label in found["labels"])
+    assert opened.evaluate("sgdnoise.page.pace.frames") > 10
+    assert float(opened.locator("#live").get_attribute("data-frames-per-second")) > 0
+    cells = opened.locator(".live-readings td").all_inner_texts()
+    assert all(float(cell) > 0 for cell in cells), cells
+
+
+@pytest.mark.parametrize("name", SLIDERS)
+def test_every_slider_changes_the_curves(opened, name):
+    press(opened, "input[name=features]", "ArrowLeft", 2)  # fewer features: quicker, and as good for this
+    before, first = opened.evaluate(STATE), opened.evaluate(FINISH)
+    press(opened, f"input[name={name}]", "ArrowRight")
+    after, second = opened.evaluate(STATE), opened.evaluate(FINISH)
+    assert after["settings"] == before["settings"] | {name: after["settings"][name]}
+    assert after["settings"][name] != before["settings"][name]
+    assert after["status"] != before["status"]
+    for old, new in zip(first["series"], second["series"], strict=True):
+        assert old != new
+    for old, new in zip(first["pictures"], second["pictures"], strict=True):
+        assert old != new
+    shown = opened.locator(f"input[name={name}]").get_attribute("aria-valuetext")
+    assert shown == f"{after['settings'][name]:g}"
+    assert opened.locator(f".live-slider:has(input[name={name}]) output").inner_text() == shown
+
+
+def test_the_phase_is_chosen_with_an_arrow_key(opened):
+    assert opened.evaluate(STATE)["settings"]["phase"] == "unsat"
+    press(opened, ".live-phase input >> nth=0", "ArrowRight")
+    found = opened.evaluate(STATE)
+    assert found["settings"]["phase"] == "sat"
+    assert found["settings"]["rate"] == opened.evaluate("sgdnoise.page.content.phases.sat.rate")
+    assert opened.evaluate(FINISH)["series"][1][-1] < 0.05, "the loss of data that can be fitted vanishes"
+
+
+def test_buttons_pause_restart_and_renew(opened):
+    press(opened, ".live-button >> nth=0", "Enter")
+    assert opened.evaluate(STATE)["state"] == "paused"
+    step = opened.evaluate("sgdnoise.page.run.step")
+    # Two frames later it is still there.
+    opened.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert opened.evaluate("sgdnoise.page.run.step") == step
+    press(opened, ".live-button >> nth=0", "Enter")
+    opened.wait_for_function(f"sgdnoise.page.run.step > {step}")
+    first = opened.evaluate(FINISH)
+    press(opened, ".live-button >> nth=1", "Enter")
+    assert opened.evaluate(FINISH)["series"] == first["series"], "the same seed, the same run"
+    press(opened, ".live-button >> nth=2", "Enter")
+    assert opened.evaluate(STATE)["settings"]["seed"] == 1
+    assert opened.evaluate(FINISH)["series"] != first["series"]
+
+
+def test_the_theory_says_where_it_differs_from_the_sliders(opened):
+    """The first setting is one of those that were solved; one step of persistence away, it is the nearest one."""
+    assert "another" not in opened.evaluate(STATE)["theory"]
+    press(opened, "input[name=features]", "ArrowLeft", 2)
+    press(opened, "input[name=rate]", "ArrowLeft")
+    found = opened.evaluate(STATE)["theory"]
+    assert found.startswith("DMFT for p-SGD, b = 0.3, τ = 2, dt = 0.1")
+    assert found.endswith("another dt)")
+
+
+def test_what_cannot_run_is_said_in_a_sentence(opened):
+    press(opened, "input[name=features]", "ArrowLeft", 2)
+    press(opened, "input[name=batch]", "ArrowLeft", 2)
+    press(opened, "input[name=persistence]", "ArrowLeft", 3)
+    found = opened.evaluate(STATE)
+    assert found["state"] == "refused"
+    assert found["status"].startswith("No run: with b = 0.1, τ = 0.25 and dt = 0.1 a sample would enter or leave")
+    assert "at most 0.0278" in found["status"]
+    assert opened.evaluate("sgdnoise.page.run") is None
+    press(opened, ".live-button >> nth=0", "Enter")
+    assert opened.evaluate(STATE)["state"] == "refused"
+    press(opened, "input[name=persistence]", "Home")
+    assert opened.evaluate(STATE)["state"] == "running", "vanilla SGD is always possible"
+
+
+@pytest.mark.parametrize(
+    ("rates", "batches", "rate", "sentence"),
+    [(1, 8, 0.2, "Gradient descent does not settle"), (4, 6, 0.6, "Training diverges, its loss grows without bound")],
+)
+def test_a_learning_rate_that_is_too_large_is_said_in_a_sentence(opened, rates, batches, rate, sentence):
+    press(opened, "input[name=features]", "ArrowLeft", 2)
+    press(opened, "input[name=persistence]", "Home")
+    press(opened, "input[name=rate]", "ArrowRight", rates)
+    press(opened, "input[name=batch]", "ArrowRight", batches)
+    opened.wait_for_function("document.getElementById('live').dataset.state === 'diverged'", timeout=60_000)
+    found = opened.evaluate(STATE)
+    assert found["status"].startswith(sentence)
+    assert f"dt = {rate} is too large" in found["status"]
+
+
+def test_little_motion_is_respected(browser, html):
+    with watched(browser, reduced_motion="reduce") as page:
+        open_live(page, html)
+        assert page.evaluate(STATE)["state"] == "paused"
+        press(page, ".live-button >> nth=0", "Enter")
+        page.wait_for_function("sgdnoise.page.run.step > 2")
+        assert page.complaints == []
+
+
+def test_without_scripts_there_is_the_figure_and_nothing_dead(browser, html):
+    with watched(browser, java_script_enabled=False) as page:
+        page.goto((html / f"{live.PAGE}.html").as_uri())
+        assert page.locator("#live").count() == 1
+        assert not page.locator("#live").is_visible()
+        assert page.locator("article canvas, article input[type=range], article .live-button").count() == 0
+        image = page.locator("figure img")
+        assert image.is_visible()
+        assert image.bounding_box()["width"] > 300
+
+
+def test_it_fits_a_phone(browser, html):
+    with watched(browser, **PHONE) as page:
+        open_live(page, html)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375
+        boxes = page.evaluate(
+            """[...document.querySelectorAll(".live, .live *")].map(node => node.getBoundingClientRect())
+                .map(({ left, right }) => [left, right])"""
+        )
+        assert all(left >= 0 and right <= 375 for left, right in boxes)
+        heights = page.evaluate(
+            "[...document.querySelectorAll('.live canvas')].map(c => c.getBoundingClientRect().top)"
+        )
+        assert len(set(heights)) == 3, "the plots stand below each other"
+        # Twice as many pixels as points on a dense screen.
+        assert page.evaluate("(c => c.width / c.clientWidth)(document.querySelector('.live canvas'))") == 2
+        assert page.complaints == []
+
+
+CONTRAST = """() => {
+    const channels = text => text.match(/[\\d.]+/g).map(Number);
+    const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
+        .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+    const background = node => {
+        const colour = channels(getComputedStyle(node).backgroundColor);
+        return colour.length === 4 && colour[3] === 0 ? background(node.parentElement) : colour;
+    };
+    const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const texts = [...document.querySelectorAll(".live *")].filter(n => n.children.length === 0 && n.textContent);
+    return Math.min(...texts.map(n => ratio(light(channels(getComputedStyle(n).color)), light(background(n)))));
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_texts_can_be_read_in_both_themes(opened, theme):
+    opened.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+    # Also the sentence of a setting that cannot run, which has a colour of its own.
+    press(opened, "input[name=persistence]", "ArrowLeft", 3)
+    press(opened, "input[name=batch]", "Home")
+    assert opened.evaluate(STATE)["state"] == "refused"
+    opened.wait_for_function("document.getAnimations().every(a => a.playState !== 'running')")
+    assert opened.evaluate(CONTRAST) >= 4.5
+
+
+def test_a_change_of_theme_is_drawn(opened):
+    press(opened, ".live-phase input >> nth=0", "ArrowRight")
+    light = opened.evaluate(FINISH)["pictures"]
+    opened.evaluate("document.documentElement.dataset.theme = 'dark'")
+    dark = opened.evaluate(FINISH)["pictures"]
+    assert all(old != new for old, new in zip(light, dark, strict=True))
+
+
+def test_only_this_page_loads_the_scripts(html):
+    folder = "_static/live/"
+    for page in html.rglob("*.html"):
+        fetched = [address for address in Page(page.read_text()).fetched if folder in address]
+        assert not any(map(is_outside, fetched))
+        names = [address.split(folder)[1].split("?")[0] for address in fetched]
+        expected = [live.STYLE, *live.SCRIPTS] if page.relative_to(html).as_posix() == f"{live.PAGE}.html" else []
+        assert names == expected, page
+
+
+def test_the_theory_was_shipped(html):
+    shipped = content(html)
+    kinds = {(g["phase"], p["batch"] == 1, p["persistence"] is None) for g in shipped["groups"] for p in g["points"]}
+    assert len(kinds) == 6, "gradient descent, vanilla and persistent SGD in both phases"
+    for group in shipped["groups"]:
+        for point in group["points"]:
+            assert len(point["distance"]) == len(point["loss"]) == len(group["time"])
+            assert len(point["response"]) == len(point["displacement"]) > 10
+            assert point["response"][0] == 0
+            assert point["displacement"][0] == 0
+    assert (html / f"{live.PAGE}.html").stat().st_size < 600_000
