@@ -9,9 +9,9 @@ replaced by :math:`\rho=\lambda/b`. Order parameters of that minimum, with :math
           m = \frac{\alpha V}{k}E[(\kappa-u)_+],\qquad
           q = m^2 + \frac{\alpha\Delta V^2}{k^2}E[(\kappa-u)_+^2].
 
-Everything follows from one number, :math:`x=(\kappa-m)/\sqrt{\Delta q}`. With the moments :math:`F_n(x)` of
-:func:`sgdnoise._gauss.hinge_moments` and :math:`t=\Delta V/k`, the first equation is a quadratic for :math:`k`,
-the last two become
+Everything follows from one number, :math:`x=(\kappa-m)/\sqrt{\Delta q}`. With the moments
+:math:`F_n(x)=E[(x-z)^n;\,z<x]` of a standard normal :math:`z` and :math:`t=\Delta V/k`, the first equation is a
+quadratic for :math:`k`, the last two become
 
 .. math:: \alpha t^2\Big(F_2+\frac{\alpha}{\Delta}F_1^2\Big) = 1,\qquad
           \sqrt{\Delta q}\,\Big(x+\frac{\alpha}{\Delta}tF_1\Big) = \kappa,
