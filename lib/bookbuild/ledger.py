@@ -129,13 +129,18 @@ def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
             )
 
 
-def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
-    """Write the table of the claims, in MyST."""
-    mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗"}
+def verdicts(claims: list[Claim], found: dict[str, Finding]) -> str:
+    """Count the verdicts, in a sentence."""
     decided = [entry for entry in claims if found[entry.name].decision() != "open"]
     counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS]
     counts += [f"{len(claims) - len(decided)} left open by this build"] if len(decided) < len(claims) else []
-    lines = [f"Of {len(claims)} claims: {', '.join(counts)}.", ""]
+    return f"Of {len(claims)} claims: {', '.join(counts)}."
+
+
+def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
+    """Write the table of the claims, in MyST."""
+    mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗"}
+    lines = [verdicts(claims, found), ""]
     lines += [":::{list-table}", ":header-rows: 1", ":widths: 4 29 24 28 15", ""]
     lines += ["* - ", "  - What the paper says", "  - What we tested", "  - What we found", "  - Where"]
     for entry in claims:

@@ -10,13 +10,13 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from bookbuild import benchmarks, costs, figures, ledger, paths, source
+from bookbuild import about, benchmarks, costs, figures, folding, ledger, paths, source
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
 DOWNLOADS = "downloads"
-SCORECARD = "<!-- scorecard -->"
+SCORECARD, VERDICTS = "<!-- scorecard -->", "<!-- verdicts -->"
 COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
 
 
@@ -38,6 +38,8 @@ def read_executed(text: str) -> NotebookNode:
     name = copies[0].name.rpartition("-")[0]
     figures.link_downloads(executed, f"../{DOWNLOADS}", name)
     strip(executed)
+    folding.fold(executed)
+    about.put_below_title(executed, about.facts(executed, name, notebook.parameters(profile())))
     files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook</a>'
     if (paths.RESULTS / "used" / f"{name}.json").is_file():
         files += f', <a href="../{DOWNLOADS}/{name}.zip" download>the results behind it</a>, netCDF with provenance'
@@ -53,25 +55,18 @@ def strip(executed: NotebookNode) -> None:
 
 
 def fill_tables(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
-    """Put the tables of claims, costs and benchmarks where a page asks for them."""
+    """Put the tables of claims, costs and benchmarks, and the figures of notebooks, where a page asks for them."""
     if COSTS in text[0]:
         text[0] = text[0].replace(COSTS, costs.table())
     if BENCHMARKS in text[0]:
         text[0] = text[0].replace(BENCHMARKS, benchmarks.tables())
-    if SCORECARD in text[0]:
+    if SCORECARD in text[0] or VERDICTS in text[0]:
         executed = [notebook.executed(notebook.parameters(profile())) for notebook in source.read_all()]
-        text[0] = text[0].replace(SCORECARD, ledger.scorecard(*ledger.collect(executed)))
-
-
-def cost(of_profile: str) -> str:
-    """Say what the stored results behind the book cost to compute, from their own provenance."""
-    from sgdnoise.store import Store
-
-    store = Store(paths.RESULTS)
-    keys = {key for path in (store.folder / "used").glob(f"*-{of_profile}.json") for key in store.uses(path.stem)}
-    notes = [entry[1] for entry in map(store.read, sorted(keys)) if entry is not None]
-    seconds = sum(note["wall_time"] * int(note["threads"]) for note in notes)
-    return f"{len(notes)} results, {seconds / 3600:.2g} core-hours"
+        found = ledger.collect(executed)
+        text[0] = text[0].replace(SCORECARD, ledger.scorecard(*found)).replace(VERDICTS, ledger.verdicts(*found))
+    for name, figure in figures.BORROWED.findall(text[0]):
+        notebook = source.read(name)
+        figures.lend(notebook.executed(notebook.parameters(profile())), name, figure)
 
 
 def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
@@ -83,8 +78,9 @@ def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doct
 def setup(app: Any) -> dict[str, Any]:
     """Tell every page the version and the profile of this build."""
     app.connect("source-read", fill_tables)
+    app.add_css_file("chapters.css")
     app.connect("html-page-context", drop_thebe, priority=900)
     from sgdnoise import __version__
 
-    app.config.myst_substitutions = {"version": __version__, "profile": profile(), "cost": cost(profile())}
+    app.config.myst_substitutions = {"version": __version__, "profile": profile(), "cost": about.cost(profile())}
     return {"parallel_read_safe": True, "parallel_write_safe": True}
