@@ -46,7 +46,7 @@ def seconds(executed: NotebookNode, behind: list[dict[str, Any]]) -> float:
     began = datetime.fromisoformat(run["start_time"])
     began = began.replace(microsecond=0, tzinfo=began.tzinfo or UTC)  # results note their second
     found = (n for n in behind if datetime.fromisoformat(n["created"]) < began)
-    return float(run["duration"]) + sum(n["wall_time"] for n in found)
+    return float(run["duration"] + sum(n["wall_time"] for n in found))
 
 
 def facts(executed: NotebookNode, label: str, parameters: Mapping[str, Any]) -> str:

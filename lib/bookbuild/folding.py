@@ -1,4 +1,4 @@
-"""Which code a page shows at once: what is the point stays open, plumbing is folded under a line that says what it does.
+"""Which code a page shows at once: what is the point stays open, plumbing is folded under a line that names it.
 
 A cell tagged ``hide-input`` is plumbing. Its first line is a comment, and becomes that line. Folded cells that follow
 one another become one.

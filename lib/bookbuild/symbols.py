@@ -46,7 +46,7 @@ class Symbol:
         return f"{self.meaning}; in the library: {self.code}" if self.code else self.meaning
 
 
-class symbol(nodes.Inline, nodes.TextElement):
+class symbol(nodes.Inline, nodes.TextElement):  # type: ignore[misc]
     """Inline maths that is a known symbol; docutils calls its elements by the names of their tags."""
 
 
