@@ -261,8 +261,7 @@ glue("data_sets", network_size["realisations"], display=False)
 # :class: found
 # - The margin sets a scale and nothing else. The window of lags decides p-SGD's temperature wherever there is no
 #   plateau.
-# - Euler's probabilities and the exact ones differ at short persistence. At $\tau=dt/b$ Euler's p-SGD is vanilla SGD:
-#   the distance of two replicas is {glue:text}`ratio` of its.
-# - At the stop distances are settled, to {glue:text}`most_distance` per cent, and the fraction within the margin is
-#   not: it still changes by up to {glue:text}`most_unsatisfied` per cent.
+# - Euler's probabilities and the exact ones differ at short persistence.
+# - After the stop distances still change by up to {glue:text}`most_distance` per cent, and the fraction within the
+#   margin by up to {glue:text}`most_unsatisfied` per cent.
 # :::

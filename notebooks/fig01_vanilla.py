@@ -264,8 +264,7 @@ claim(
 #
 # :::{admonition} What was found
 # :class: found
-# - As in the paper: the temperature grows with the learning rate and vanishes with it, and against the batch size it
-#   has a maximum, here at $b=$ {glue:text}`middle`. Where the data can be separated, what is left of it after $t=$
-#   {glue:}`late` is {glue:text}`rest` per cent.
-# - Unlike the paper: it is not the same at all lags, but falls by {glue:text}`fall` per cent.
+# - Of the paper's batch sizes $b=$ {glue:text}`middle` is the hottest. Where the data can be separated,
+#   {glue:text}`rest` per cent of the temperature is left after $t=$ {glue:}`late`.
+# - The slope falls with the lag, by {glue:text}`fall` per cent; a temperature has to name its window.
 # :::

@@ -224,9 +224,8 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 #
 # :::{admonition} What was found
 # :class: found
-# - As in the paper: the plot is cold at short lags. The chord $T_\mathrm{int}$ grows with $\tau$ and has a maximum in
-#   $b$, as the paper says of its temperature; how firmly this build decides that is on the {doc}`scorecard
-#   </book/scorecard>`.
-# - Unlike the paper: beyond $b\tau$ the slope is constant only for $\tau$ below {glue:text}`limit` at $b=0.3$. At
-#   $\tau=4$ it grows by a factor {glue:text}`growth` from the lag $b\tau$ to twice that.
+# - At short lags the plot is cold: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of
+#   $T_\mathrm{int}$.
+# - Where the batch outlives the softest mode, at $b=0.3$ for $\tau$ above {glue:text}`limit`, the slope has no limit.
+#   At $\tau=4$ it grows by a factor {glue:text}`growth` from the lag $b\tau$ to twice that.
 # :::

@@ -184,7 +184,7 @@ glue("moved", f"{100 * moved[most]:+.0f} per cent at b = {most.batch:g}, τ = {m
 #
 # :::{admonition} What was found
 # :class: found
-# - The distance grows with $\tau$ and has a maximum in $b$, here at $b=$ {glue:text}`middle`, as the paper says.
-# - Theory and networks agree at $t=$ {glue:}`until`; the least certain of the ten points is off by {glue:text}`misfit`.
-# - At its shortest persistence the paper's algorithm is quieter than vanilla SGD, which it does not mention.
+# - Of the paper's batch sizes $b=$ {glue:text}`middle` takes the replicas farthest apart.
+# - Networks against theory at $t=$ {glue:}`until`: the least certain of the ten points is off by {glue:text}`misfit`.
+# - At its shortest persistence the paper's algorithm has batches that avoid each other, which it does not mention.
 # :::

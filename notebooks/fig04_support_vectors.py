@@ -151,8 +151,7 @@ for name in "dc":
 #
 # :::{admonition} What was found
 # :class: found
-# - As in the paper: over the whole grid more distance goes with fewer support vectors (correlation
-#   {glue:text}`correlation`).
-# - What the paper does not say: the one does not determine the other. Lines of different batch size are displaced
-#   from each other, and the count still falls when the rule stops it.
+# - Over the whole grid distance and support vectors have the correlation {glue:text}`correlation`.
+# - The one does not determine the other: lines of different batch size are displaced from each other. And the count
+#   still moves when the rule stops it.
 # :::

@@ -150,7 +150,7 @@ claim(
 #
 # :::{admonition} What was found
 # :class: found
-# - The start is forgotten: the chord of the plot changes by {glue:text}`change` per cent.
+# - With the start the chord of the plot changes by {glue:text}`change` per cent.
 # - The paper's 0.05 is the slope at the lag {glue:text}`crossing`. At $b\tau$, from where on the paper reads
 #   temperatures, it is {glue:text}`beyond`, and there is no plateau.
 # :::

@@ -172,9 +172,9 @@ glue("never", never, display=False)
 #
 # :::{admonition} What was found
 # :class: found
-# - Theory and networks agree on the fraction within the margin, as the paper says; just before the first stop the least
-#   certain of ten curves is off by {glue:text}`misfit`.
-# - The fraction goes on falling after the stop, in the theory: $c_0$ is the count at a threshold.
-# - The energy at the stop is between $10^{-10}$ and $10^{-9}$ in {glue:text}`inside` cases and not in all, as the
-#   paper has it: {glue:text}`clearest`.
+# - Just before the first stop the least certain of ten fractions in networks is off that of the theory by
+#   {glue:text}`misfit`.
+# - $c_0$ is the count at a threshold: the theory, which does not stop, goes on.
+# - The energy at the stop is between $10^{-10}$ and $10^{-9}$ in {glue:text}`inside` cases. The clearest exception is
+#   {glue:text}`clearest`.
 # :::

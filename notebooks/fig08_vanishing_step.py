@@ -173,8 +173,7 @@ glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.
 #
 # :::{admonition} What was found
 # :class: found
-# - As in the paper's appendix: the plateaus of GD and SGD differ, by {glue:text}`gap` in the loss.
+# - The plateaus of GD and SGD differ, by {glue:text}`gap` in the loss.
 # - The reason, which the paper does not have: SGD at ridge $\lambda$ ends in the minimum that belongs to $\lambda/b$.
 #   The magnetisations should then differ by {glue:text}`explained`, and differ by {glue:text}`measured`.
-# - The sentence of the paper's Discussion that SGD approaches the flow of GD is therefore not reproduced.
 # :::

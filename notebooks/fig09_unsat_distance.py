@@ -190,7 +190,7 @@ claim(
 #
 # :::{admonition} What was found
 # :class: found
-# - Distance and temperature order {glue:text}`pairs` pairs of parameters in the same way, as the paper says.
+# - Distance and temperature order {glue:text}`pairs` pairs of parameters in the same way.
 # - The reason: the squared distance is twice the height of the FDT plot, and $T_\mathrm{int}$ is the height over the
 #   width. They part where the width, the stiffness of the landscape, changes.
 # :::

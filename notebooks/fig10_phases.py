@@ -155,5 +155,5 @@ claim(
 # :::{admonition} What was found
 # :class: found
 # - The threshold is $\alpha_c =$ {glue:text}`at_one` at $\Delta=1$ and {glue:text}`at_half` at $\Delta=1/2$.
-# - All choices of the paper are in the phase that it says, and none is near the border.
+# - No choice of the paper is near the border.
 # :::

@@ -346,8 +346,7 @@ claim(
 # - Where the answer is known exactly, the solver gives it to {glue:text}`exact`.
 # - It ends where the minimum of the loss is: of {glue:text}`compared` numbers the farthest is off by
 #   {glue:text}`farthest_sigma` standard errors.
-# - Training runs of finite size lie on it; of {glue:text}`curves` curves the least certain deviation is
-#   {glue:text}`least`.
+# - Against training runs of finite size, the least certain of {glue:text}`curves` deviations is {glue:text}`least`.
 # - The paper's iteration settles on the solution of the single pass.
-# - The temperature that the paper quotes first is met: {glue:text}`temperature`, against 0.015.
+# - For the temperature that the paper quotes first, 0.015, we have {glue:text}`temperature`.
 # :::

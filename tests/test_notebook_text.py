@@ -176,6 +176,13 @@ def test_computing_time_counts_each_result_once():
     assert about.seconds(executed(5), [before, during]) == 110.0
 
 
+def test_text_goes_to_the_end_of_the_findings():
+    box = ":::{admonition} What was found\n:class: found\n- This.\n:::"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"Words.\n\n{box}\n")])
+    about.add_to_findings(notebook, "And that.")
+    assert notebook.cells[0].source.endswith("- This.\n\nAnd that.\n:::\n")
+
+
 def test_the_line_below_the_title(monkeypatch):
     monkeypatch.setattr(about, "notes", lambda label: [])  # noqa: ARG005
     notebook = executed(600)

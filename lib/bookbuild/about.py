@@ -12,6 +12,7 @@ from bookbuild import paths
 from bookbuild.progress import clock
 
 WORDS_A_MINUTE = 200
+FOUND = ":class: found\n"
 OPTIONS = re.compile(r"^---$.*?^---$", re.MULTILINE | re.DOTALL)
 
 
@@ -67,6 +68,14 @@ def put_below_title(executed: NotebookNode, line: str) -> None:
     first = executed.cells[0]
     title, _, rest = first.source.partition("\n")
     first.source = f"{title}\n\n```{{container}} page-facts\n{line}\n```\n{rest}"
+
+
+def add_to_findings(executed: NotebookNode, text: str) -> None:
+    """Put text at the end of the box that closes a page with what was found."""
+    for cell in executed.cells:
+        if cell.cell_type == "markdown" and FOUND in cell.source:
+            end = cell.source.index("\n:::", cell.source.index(FOUND))
+            cell.source = f"{cell.source[:end]}\n\n{text}{cell.source[end:]}"
 
 
 def cost(profile: str) -> str:

@@ -159,6 +159,17 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
     return "\n".join([*lines, ":::"])
 
 
+def tested(claims: list[Claim], found: dict[str, Finding]) -> str:
+    """List the claims that a page tests, with what this build says of each, in MyST."""
+    lines = []
+    for entry in claims:
+        if entry.name in found:
+            is_open = found[entry.name].decision() == "open"
+            verdict = "left open by this build" if is_open else entry.verdict
+            lines.append(f"- *{verdict[0].upper()}{verdict[1:]}:* {entry.statement}")
+    return "\n".join(["What the paper says, on the {doc}`scorecard </book/scorecard>` with numbers:", "", *lines])
+
+
 def collect(executed: Iterable[Path]) -> tuple[list[Claim], dict[str, Finding]]:
     """Return the ledger and what these executed notebooks found."""
     return read_ledger(paths.LEDGER), findings(filter(None, map(read_executed, executed)))

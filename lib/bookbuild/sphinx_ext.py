@@ -37,6 +37,9 @@ def read_executed(text: str) -> NotebookNode:
         raise Refusal(f"the executed copy of notebook {title!r} is damaged; use `make book`")
     name = copies[0].name.rpartition("-")[0]
     figures.link_downloads(executed, f"../{DOWNLOADS}", name)
+    found = ledger.findings([executed])
+    if found:
+        about.add_to_findings(executed, ledger.tested(ledger.read_ledger(paths.LEDGER), found))
     strip(executed)
     folding.fold(executed)
     about.put_below_title(executed, about.facts(executed, name, notebook.parameters(profile())))
