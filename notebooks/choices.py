@@ -140,7 +140,7 @@ ends = {
 }
 
 # %% tags=["hide-input"]
-# Test the claims, and note the numbers of the text.
+# Write the table, and test a claim.
 rows = []
 for b, tau in pairs:
     euler, exact = (ends[b, tau, embedding] for embedding in ("euler", "exact"))

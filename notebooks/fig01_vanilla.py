@@ -151,7 +151,7 @@ for name in ("rates", "batches", "by rate", "rest"):
 publish("fdt", figure)
 
 # %% tags=["hide-input"]
-# Test the claims, and note the numbers of the text.
+# Test the claims.
 fits = {rate: line(case[0]) for rate, case in by_rate.items()}
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)

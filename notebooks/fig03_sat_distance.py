@@ -111,7 +111,7 @@ panels[0, 0].legend(fontsize=7)
 publish("distance", figure)
 
 # %% tags=["hide-input"]
-# Test the claims, and note the numbers of the text.
+# Test the claims.
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
 glue("until", until, display=False)

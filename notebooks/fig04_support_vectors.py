@@ -90,7 +90,7 @@ axes.set(xlabel="fraction of support vectors $c_0$", ylabel="distance of two rep
 publish("support", figure)
 
 # %% tags=["hide-input"]
-# Test the claims, and note the numbers of the text.
+# Test the claims.
 glue("features", size["features"], display=False)
 glue("data_sets", size["realisations"], display=False)
 glue("pairs", len(pairs), display=False)

@@ -107,7 +107,7 @@ right.legend()
 publish("reading", figure)
 
 # %% tags=["hide-input"]
-# Test the claims, and note the numbers of the text.
+# Test the claims.
 glue("fit", f"{fit.value:.5f} ± {fit.error:.5f}", display=False)
 glue("waits", len(fit.waiting_times), display=False)
 glue("first_wait", f"{fit.waiting_times[0]:g}", display=False)

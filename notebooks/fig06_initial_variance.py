@@ -88,7 +88,7 @@ plotting.plain_ticks(right.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
 publish("initial", figure)
 
 # %% tags=["hide-input"]
-# Test the claims, and note the numbers of the text.
+# Test the claims.
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
 glue("rate", rate, display=False)

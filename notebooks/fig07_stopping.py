@@ -88,7 +88,7 @@ panels[0].set(ylabel="fraction within the margin $c(t)$")
 publish("stopping", figure)
 
 # %% tags=["hide-input"]
-# Test the claims, and note the numbers of the text.
+# Test the claims.
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
 glue("until", until, display=False)

@@ -106,7 +106,7 @@ panels[2].legend()
 publish("distance", figure)
 
 # %% tags=["hide-input"]
-# Test the claims, and note the numbers of the text.
+# Test the claims.
 glue("rate", rate, display=False)
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)

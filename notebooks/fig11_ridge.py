@@ -92,7 +92,7 @@ for axes, (name, label) in zip(panels, observables.items(), strict=True):
         )
     axes.set(xscale="log", xlabel="batch fraction $b$", ylabel=label)
     plotting.plain_ticks(axes.xaxis, [0.1, 0.2, 0.4, 1])
-panels[0].legend(fontsize=6.5)
+panels[0].legend(fontsize=6.5, loc="lower right")
 publish("ridge", figure)
 glue("features", size["features"], display=False)
 glue("data_sets", size["realisations"], display=False)

@@ -61,15 +61,20 @@ blue, red, green = (plotting.COLORS[name] for name in ("blue", "red", "green"))
 # Take two coupled numbers, each of which relaxes, in steps of $dt$:
 #
 # $$
-# x(t+1) = x(t) - dt\,[\,a\,x(t) - k\,y(t)\,], \qquad
-# y(t+1) = y(t) - dt\,[\,e\,y(t) - k\,x(t)\,], \qquad y(0) = 0 .
+# \begin{aligned}
+# x(t+1) &= x(t) - dt\,[\,a\,x(t) - k\,y(t)\,], \\
+# y(t+1) &= y(t) - dt\,[\,e\,y(t) - k\,x(t)\,], \qquad y(0) = 0 .
+# \end{aligned}
 # $$ (eq-toy)
 #
 # Suppose that we care for $x$ only. The second equation can be solved for $y$: it is the sum of what $x$ did to it,
 # each contribution faded by $(1-e\,dt)$ a step. Put into the first,
 #
 # $$
-# x(t+1) = x(t) - dt\,a\,x(t) + dt\sum_{u<t} K(t-u)\,x(u), \qquad K(n) = k^2\,dt\,(1-e\,dt)^{n-1} .
+# \begin{gathered}
+# x(t+1) = x(t) - dt\,a\,x(t) + dt\sum_{u<t} K(t-u)\,x(u), \\
+# K(n) = k^2\,dt\,(1-e\,dt)^{n-1} .
+# \end{gathered}
 # $$ (eq-toy-memory)
 #
 # One variable is gone and nothing is lost. The price is that $x$ now depends on its own past, through the *memory

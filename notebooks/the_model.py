@@ -36,8 +36,10 @@
 # and the weights $w$ are trained on the squared hinge with margin $\kappa$ and a ridge {cite:p}`mignacco2022effective`,
 #
 # $$
-# L(w) = \sum_{\mu=1}^{M} \ell(h_\mu) + \frac{\lambda}{2} |w|^2, \qquad
+# \begin{gathered}
+# L(w) = \sum_{\mu=1}^{M} \ell(h_\mu) + \frac{\lambda}{2} |w|^2, \\
 # h_\mu = y_\mu \frac{x_\mu \cdot w}{\sqrt N}, \qquad \ell(h) = \tfrac12 (\kappa - h)_+^2 .
+# \end{gathered}
 # $$ (eq-loss)
 #
 # A sample with $h_\mu > \kappa$ is satisfied and pulls on nothing. With few samples per feature all of them can be
