@@ -9,6 +9,7 @@
 
   function place(symbol) {
     const at = symbol.getBoundingClientRect();
+    box.style.left = box.style.top = "0"; // measured where nothing is in its way
     const room = document.documentElement.clientWidth - box.offsetWidth - 8;
     const below = at.bottom + 6;
     const fits = below + box.offsetHeight < window.innerHeight;
