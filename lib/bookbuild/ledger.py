@@ -141,8 +141,8 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
     """Write the table of the claims, in MyST."""
     mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗"}
     lines = [verdicts(claims, found), ""]
-    lines += [":::{list-table}", ":header-rows: 1", ":widths: 4 29 24 28 15", ""]
-    lines += ["* - ", "  - What the paper says", "  - What we tested", "  - What we found", "  - Where"]
+    lines += [":::{list-table}", ":header-rows: 1", ":widths: 6 44 50", ""]
+    lines += ["* - ", "  - What the paper says, and what we tested", "  - What we found"]
     for entry in claims:
         finding = found[entry.name]
         is_open = finding.decision() == "open"
@@ -152,9 +152,11 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
         lines += [
             f"* - {verdict}",
             f"  - {entry.statement} ({entry.where})",
-            f"  - {entry.test}",
-            f"  - {finding.found} ({finding.margin()}{left}).{remark}",
-            f"  - {{doc}}`/{entry.page}`",
+            "",
+            f"    *Tested:* {entry.test}",
+            f"  - {finding.found[0].upper()}{finding.found[1:]} ({finding.margin()}{left}).{remark}",
+            "",
+            f"    {{doc}}`/{entry.page}`",
         ]
     return "\n".join([*lines, ":::"])
 
