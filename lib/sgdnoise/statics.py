@@ -6,7 +6,7 @@ replaced by :math:`\rho=\lambda/b`. Order parameters of that minimum, with :math
 :math:`k=1+\Delta V`:
 
 .. math:: \frac1V = \rho + \frac{\alpha\Delta}{k}\Pr(u<\kappa),\qquad
-          m = \frac{\alpha V}{k}E[(\kappa-u)_+],\qquad
+          m = \frac{\alpha V}{k}E[(\kappa-u)_+], \\
           q = m^2 + \frac{\alpha\Delta V^2}{k^2}E[(\kappa-u)_+^2].
 
 Everything follows from one number, :math:`x=(\kappa-m)/\sqrt{\Delta q}`. With the moments
@@ -87,7 +87,7 @@ class Statics:
 
     @property
     def temperature_slope(self) -> float:
-        r"""Limit of :math:`T_\mathrm{eff}/dt` at short lag for a vanishing learning rate: half the force variance.
+        r"""Half the force variance, the limit of :math:`T_\mathrm{eff}/dt` at short lag for a vanishing learning rate.
 
         Zero without noise. Infinite for persistent SGD, whose temperature stays finite when the learning rate
         vanishes; see :func:`sgdnoise.linear_response` for it.
