@@ -13,6 +13,11 @@
 # %% [markdown]
 # # Choices we had to make
 #
+# :::{admonition} What you will learn
+# :class: learn
+# What the paper leaves open, what we chose, and which of its results depend on the choice.
+# :::
+#
 # A paper never says everything. Where this one leaves a parameter or a procedure open we had to choose; here is each
 # choice, and what happens to the results if it is made differently. At the end are the places where the paper
 # contradicts itself.
@@ -22,6 +27,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown, display
@@ -60,6 +66,7 @@ def quote(value, error, digits=4):
 # vanilla SGD fits $\kappa=1$ and excludes values far from it.
 
 # %% tags=["hide-input"]
+# Write the table.
 rows = []
 for margin in (0.5, 1.0, 2.0):
     problem = sn.Problem(alpha=6, margin=margin, init_variance=margin**2)
@@ -81,6 +88,7 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 # is too high where that matters ({doc}`/notebooks/temperature`).
 
 # %% tags=["hide-input"]
+# Write the table.
 lags = (0.25, 0.5, 1.0, 2.0, 3.0)
 cases = {
     r"vanilla, $b=0.1$": (sn.Problem(alpha=6), sn.SGD(batch=0.1), 0.1),
@@ -132,6 +140,7 @@ ends = {
 }
 
 # %% tags=["hide-input"]
+# Write the table, and test a claim.
 rows = []
 for b, tau in pairs:
     euler, exact = (ends[b, tau, embedding] for embedding in ("euler", "exact"))
@@ -183,6 +192,7 @@ change = {
 }
 
 # %% tags=["hide-input"]
+# Write the table.
 rows = []
 for b, tau in pairs:
     rows.append([f"{b:g}", f"{tau:g}", f"{float(ends[b, tau, 'euler'].stopping_time.mean()):.0f}"])
@@ -194,10 +204,8 @@ for name in ("distance", "unsatisfied"):
 # %% [markdown]
 # ## The count is not settled at the stop
 #
-# Distances nearly are: they change by at most {glue:text}`most_distance` per cent. The fraction within the margin is
-# another matter, and changes by up to {glue:text}`most_unsatisfied` per cent. A sample that ends exactly at the
-# margin approaches it exponentially and never quite arrives; one that will end beyond it leaves the count at some
-# late moment. What is counted at the stop therefore depends on the threshold.
+# A sample that ends exactly at the margin approaches it exponentially and never quite arrives; one that will end beyond
+# it leaves the count at some late moment. What is counted at the stop therefore depends on the threshold.
 
 # %%
 thresholds = (1e-6, 1e-8, 1e-10, 1e-12)
@@ -205,6 +213,7 @@ algorithm = sn.PersistentSGD(batch=0.3, persistence=2.0)
 by_threshold = {threshold: end(algorithm, threshold) for threshold in thresholds}
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, (left, right) = plt.subplots(1, 2)
 for axes, name, label in (
     (left, "unsatisfied", "fraction within the margin $c_0$"),
@@ -223,8 +232,8 @@ glue("data_sets", network_size["realisations"], display=False)
 # ---
 # name: fig-threshold
 # alt: >-
-#   Fraction within the margin and distance of two replicas against the threshold of the stopping rule. The fraction
-#   falls as the threshold is lowered; the distance stays.
+#   Fraction within the margin on the left and distance of two replicas on the right against the threshold of the
+#   stopping rule, which falls from left to right, with error bars.
 # ---
 # Fraction of samples within the margin (left) and distance (right) when the stopping rule is met, against its
 # threshold; p-SGD with $b=0.3$, $\tau=2$, $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$, $N=$
@@ -247,3 +256,12 @@ glue("data_sets", network_size["realisations"], display=False)
 # - **Figure 7, caption.** The lines that mark the stopping times are called horizontal; stopping times are read off the
 #   horizontal axis, and their lines are vertical.
 # - **Names.** The learning rate is $\mathrm dt$ in some captions and $\eta$ in others.
+#
+# :::{admonition} What was found
+# :class: found
+# - The margin sets a scale and nothing else. The window of lags decides p-SGD's temperature wherever there is no
+#   plateau.
+# - Euler's probabilities and the exact ones differ at short persistence.
+# - After the stop distances still change by up to {glue:text}`most_distance` per cent, and the fraction within the
+#   margin by up to {glue:text}`most_unsatisfied` per cent.
+# :::

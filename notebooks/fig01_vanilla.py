@@ -13,6 +13,12 @@
 # %% [markdown]
 # # The FDT plot of vanilla SGD
 #
+# :::{admonition} What you will learn
+# :class: learn
+# How a temperature is read off fluctuation and response, for SGD with independent batches: how it depends on the
+# learning rate and on the batch size, and what becomes of it where the data can be separated.
+# :::
+#
 # *Figure 1 of the paper.* Train until the start is forgotten, wait until $t_w$, and plot the integrated response
 # $\chi(t,t_w)$ against the correlation $C(t,t_w)$, both divided by $C(t_w,t_w)$, as $t$ grows. In equilibrium the plot
 # is a straight line of slope $-1/T$. The paper finds such a line for vanilla SGD and calls its $T$ the effective
@@ -24,6 +30,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -85,6 +92,7 @@ resting = {
 }
 
 # %% tags=["hide-input"]
+# Draw the figure.
 # The few paths of the smoke profile drift by chance; elsewhere the usual test of stationarity decides.
 steady = {"drift_tolerance": 1e3} if profile == "smoke" else {}
 lags = (0.0, 2.5)
@@ -143,6 +151,7 @@ for name in ("rates", "batches", "by rate", "rest"):
 publish("fdt", figure)
 
 # %% tags=["hide-input"]
+# Test the claims.
 fits = {rate: line(case[0]) for rate, case in by_rate.items()}
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
@@ -228,9 +237,10 @@ claim(
 # ---
 # name: fig-fdt
 # alt: >-
-#   Integrated response against correlation, above for four learning rates and below for five batch fractions: nearly
-#   straight lines from the lower right, flatter where it is hotter. Beside them the temperature, which grows with the
-#   rate and is highest for batches of intermediate size, and the curves of separable data, which are vertical.
+#   Integrated response against correlation, above for four learning rates and below for five batch fractions: lines
+#   of the theory and symbols of networks, from the lower right to the upper left. Beside them the temperature against
+#   the learning rate, the curves of separable data for three learning rates, and the temperature against the batch
+#   fraction.
 # ---
 # FDT plots of vanilla SGD, $\alpha=6$, $\Delta=\lambda=\kappa=1$, mean over waiting times from 4.8 to 7.2. Above:
 # learning rates at $b=0.1$. Below: batch sizes at $dt=0.1$. Lines: mean-field theory; symbols: networks with $N=$
@@ -240,16 +250,21 @@ claim(
 # place of the correlation.
 # ```
 #
-# **What agrees.** The temperature grows with the learning rate and vanishes with it: a line through the two smallest
-# rates, which the paper does not have, meets $dt=0$ at
-# {glue:text}`zero` (below zero, because the temperature grows faster than in proportion and the line is a chord of that
-# curve). Against the batch size it has a maximum,
-# here at $b=$ {glue:text}`middle`, and falls towards both ends; near the full batch nothing is left to fluctuate, and
-# a small batch pulls weakly. In the separable case the weights come to rest: at $dt=$ {glue:}`rest_rate` the ratio of
-# squared displacement to response, {glue:text}`rest_then` at the first waiting time, is {glue:text}`rest_now` at the
-# last, {glue:text}`rest` per cent of the temperature that the same learning rate has in the other phase.
+# Does the temperature vanish with the learning rate? The paper has no rates below 0.1. A line through our two smallest
+# ones meets $dt=0$ at {glue:text}`zero`; it would be below zero without any error, because the temperature grows faster
+# than in proportion and the line is a chord of that curve. The maximum in the batch size has two reasons: near the full
+# batch nothing is left to fluctuate, and a small batch pulls weakly.
 #
-# **What does not.** The paper takes the line to be straight, with one temperature at all lags. To the eye it is. But
-# over lags from 1.5 to 2.5 its slope is lower by {glue:text}`fall` per cent than up to 0.5, and the theory of
-# {doc}`/notebooks/temperature` says why: stiff modes are hotter than soft ones. A temperature quoted to a third of a
-# per cent has to name its window.
+# In the separable case the weights come to rest: at $dt=$ {glue:}`rest_rate` the ratio of squared displacement to
+# response, {glue:text}`rest_then` at the first waiting time, is {glue:text}`rest_now` at the last.
+#
+# The paper takes the line to be straight, with one temperature at all lags. To the eye it is. But over lags from 1.5 to
+# 2.5 its slope is lower by {glue:text}`fall` per cent than up to 0.5, and the theory of {doc}`/notebooks/temperature`
+# says why: stiff modes are hotter than soft ones. A temperature quoted to a third of a per cent has to name its window.
+#
+# :::{admonition} What was found
+# :class: found
+# - Of the paper's batch sizes $b=$ {glue:text}`middle` is the hottest. Where the data can be separated,
+#   {glue:text}`rest` per cent of the temperature is left after $t=$ {glue:}`late`.
+# - The slope falls with the lag, by {glue:text}`fall` per cent; a temperature has to name its window.
+# :::

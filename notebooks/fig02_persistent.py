@@ -13,6 +13,12 @@
 # %% [markdown]
 # # The FDT plot of persistent SGD
 #
+# :::{admonition} What you will learn
+# :class: learn
+# What a slowly changing batch does to the FDT plot, why reading a temperature off it needs a lag, and what can be
+# read off it without one.
+# :::
+#
 # *Figure 2 of the paper.* In p-SGD a sample that has left the batch stays out for a time $\tau$ on average, and the
 # batch is remembered for a time $b\tau$. The paper finds a curved FDT plot: no temperature at short lags, where the
 # batch is frozen, and a straight part beyond $b\tau$ whose slope is the effective temperature. It grows with $\tau$ and
@@ -23,6 +29,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -81,6 +88,7 @@ for algorithm, run in theory.items():
         chords[algorithm] = refusal.estimate
 
 # %% tags=["hide-input"]
+# Draw the figure.
 
 
 def plot_curves(axes, family, letter):
@@ -124,6 +132,7 @@ panels[0, 1].legend(fontsize=7)
 publish("fdt", figure)
 
 # %% tags=["hide-input"]
+# Test the claims.
 glue("rate", rate, display=False)
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
@@ -190,9 +199,9 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # name: fig-fdt-persistent
 # alt: >-
 #   Left, integrated response against correlation for five persistence times above and five batch fractions below:
-#   curves that leave the lower right corner steeply and bend over. Right, three temperatures of each on a logarithmic
-#   scale: against persistence the chord grows throughout, while the slopes at the two lags part, each highest at an
-#   intermediate persistence; against the batch fraction the chord has a maximum.
+#   curves of the theory with symbols of networks, steep at the lower right and then bending over. Right, three
+#   temperatures of each on a logarithmic scale, against persistence above and the batch fraction below: two slopes
+#   and the chord.
 # ---
 # FDT plots of p-SGD, $\alpha=8$, $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`, mean over waiting times from 4 on.
 # Above: persistence times at $b=0.3$. Below: batch sizes at $\tau=2$. Lines: mean-field theory; symbols: networks
@@ -201,14 +210,22 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # standard errors.
 # ```
 #
-# **What agrees.** The curves start steeply: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of the
+# At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of the
 # temperature of the whole. (Not zero: a step of length $dt$ is not infinitely short, and a few samples are exchanged in
-# it.) $T_\mathrm{int}$ grows with $\tau$, and against $b$ it has a maximum.
+# it.)
 #
-# **What does not.** There is no constant temperature beyond $b\tau$ once the batch is remembered for longer than the
-# softest mode takes to relax, at $b=0.3$ for $\tau$ above {glue:text}`limit`. At $\tau=4$ the slope grows by a factor
+# There is no constant temperature beyond $b\tau$ once the batch is remembered for longer than the softest mode takes to
+# relax, at $b=0.3$ for $\tau$ above {glue:text}`limit`. At $\tau=4$ the slope grows by a factor
 # {glue:text}`growth` between the lags $b\tau$ and $2b\tau$, and goes on. The paper's values for $\tau=$
 # {glue:text}`without_tau` at $b=0.3$ and for $b=$ {glue:text}`without_batch` at $\tau=2$ are then slopes at whatever
 # lag its runs ended, which it does not say. Even their order depends on it: of the five persistence times the hottest
 # is $\tau=$ {glue:text}`turning` over lags from 0.5 to 1, $\tau=$ {glue:text}`turning_later` over lags from 1.5 to 2,
 # and the longest by $T_\mathrm{int}$.
+#
+# :::{admonition} What was found
+# :class: found
+# - At short lags the plot is cold: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of
+#   $T_\mathrm{int}$.
+# - Where the batch outlives the softest mode, at $b=0.3$ for $\tau$ above {glue:text}`limit`, the slope has no limit.
+#   At $\tau=4$ it grows by a factor {glue:text}`growth` from the lag $b\tau$ to twice that.
+# :::

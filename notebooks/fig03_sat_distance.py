@@ -13,6 +13,11 @@
 # %% [markdown]
 # # Two copies that stop apart
 #
+# :::{admonition} What you will learn
+# :class: learn
+# How noise can be measured where training ends and there is no temperature: by how far apart two copies stop.
+# :::
+#
 # *Figure 3 of the paper.* Where the data can be separated ($\alpha<\alpha_c$, $\lambda=0$) training ends: once every
 # sample is beyond the margin there is no gradient, in the batch or out of it. There is no stationary state and no
 # temperature, and the paper measures the noise by where it has led: two copies with the same data, the same start and
@@ -24,6 +29,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -67,6 +73,7 @@ theory = run(sn.solve_dmft, until, waiting_times=[0.0], **theory_size)
 # and compared with the networks at that same time.
 
 # %% tags=["hide-input"]
+# Draw the figure.
 
 
 def distance(dataset, time=None):
@@ -104,6 +111,7 @@ panels[0, 0].legend(fontsize=7)
 publish("distance", figure)
 
 # %% tags=["hide-input"]
+# Test the claims.
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
 glue("until", until, display=False)
@@ -155,9 +163,9 @@ glue("moved", f"{100 * moved[most]:+.0f} per cent at b = {most.batch:g}, τ = {m
 # ---
 # name: fig-sat-distance
 # alt: >-
-#   Left, the final distance of two replicas grows with persistence (above) and has a maximum in the batch fraction
-#   (below); simulation lies on theory. Right, distances against time rise quickly, pass a maximum and fall to a
-#   plateau, with simulated points on the lines of the theory.
+#   Left, the final distance of two replicas against persistence above and against the batch fraction below: dashes of
+#   the theory, circles and squares of networks. Right, distances against time for three parameters each: lines of the
+#   theory with simulated points, rising quickly from zero.
 # ---
 # Two replicas of p-SGD on separable data, $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$. Left: distance at
 # $t=$ {glue:}`until` by theory (horizontal dashes) and networks (circles), and of networks that have stopped
@@ -166,12 +174,17 @@ glue("moved", f"{100 * moved[most]:+.0f} per cent at b = {most.batch:g}, τ = {m
 # sets, two standard errors.
 # ```
 #
-# The distance behaves as the paper says: it grows with $\tau$, and against $b$ it has a maximum (here at $b=$
-# {glue:text}`middle`). Theory and networks agree at $t=$ {glue:}`until`; the least certain of the ten points is off
-# by {glue:text}`misfit`. After that the slowest runs still move: from there to the stop the distance changes by up to
-# {glue:text}`moved`. The paper does not give the time of its theoretical points.
+# The paper does not give the time of its theoretical points. At $t=$ {glue:}`until` the slowest runs still move: from
+# there to the stop the distance changes by up to {glue:text}`moved`.
 #
 # Something the paper does not mention: with $b=0.3$ and $\tau=0.5$ the switching probabilities of one step of length
 # 0.2 add up to more than one, so that a sample in the batch is *less* likely than others to be in the next. The
 # leftmost point of the upper panel is quieter than vanilla SGD ({doc}`/notebooks/choices`), and at $b=0.1$, $\tau=2$
 # the algorithm *is* vanilla SGD.
+#
+# :::{admonition} What was found
+# :class: found
+# - Of the paper's batch sizes $b=$ {glue:text}`middle` takes the replicas farthest apart.
+# - Networks against theory at $t=$ {glue:}`until`: the least certain of the ten points is off by {glue:text}`misfit`.
+# - At its shortest persistence the paper's algorithm has batches that avoid each other, which it does not mention.
+# :::

@@ -13,16 +13,22 @@
 # %% [markdown]
 # # Noisier training ends on a wider shore
 #
+# :::{admonition} What you will learn
+# :class: learn
+# What support vectors are, why fewer of them mean a wider solution, and whether noisier training finds wider ones.
+# :::
+#
 # *Figure 4 of the paper.* When training on separable data stops, some samples sit exactly at the margin: the support
-# vectors, a fraction $c_0$ of all. The fewer they are, the fewer walls the solution touches. The paper plots the
-# distance $d_0$ of two replicas at the end against $c_0$ for many pairs of batch size and persistence, and finds that
-# more noise goes with fewer support vectors.
+# vectors {cite:p}`cortes1995support`, a fraction $c_0$ of all. The fewer they are, the fewer walls the solution
+# touches. The paper plots the distance $d_0$ of two replicas at the end against $c_0$ for many pairs of batch size
+# and persistence, and finds that more noise goes with fewer support vectors.
 
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -62,6 +68,7 @@ runs = sn.sweep(stopped, points, [seed], fixed=size).squeeze("seed")
 distance, fraction = runs.distance, runs.unsatisfied
 
 # %% tags=["hide-input"]
+# Draw the figure.
 d, d_error = (value.values for value in plotting.mean_and_error(distance))
 c, c_error = (value.values for value in plotting.mean_and_error(fraction))
 shades = {b: plt.get_cmap("viridis_r")(0.1 + 0.9 * i / (len(batches) - 1)) for i, b in enumerate(batches)}
@@ -83,6 +90,7 @@ axes.set(xlabel="fraction of support vectors $c_0$", ylabel="distance of two rep
 publish("support", figure)
 
 # %% tags=["hide-input"]
+# Test the claims.
 glue("features", size["features"], display=False)
 glue("data_sets", size["realisations"], display=False)
 glue("pairs", len(pairs), display=False)
@@ -128,9 +136,8 @@ for name in "dc":
 # ---
 # name: fig-support
 # alt: >-
-#   Distance of two replicas against the fraction of support vectors, one line for each batch fraction with a symbol for
-#   each persistence time. Along each line the distance grows as the fraction falls. Lines of different batch fractions
-#   are displaced from each other.
+#   Distance of two replicas against the fraction of support vectors, one line for each batch fraction with a symbol
+#   for each persistence time, and error bars in both directions.
 # ---
 # Distance $d_0$ between two replicas and fraction $c_0$ of samples within the margin when training stops
 # ($|\tilde\nabla L|^2\le10^{-10}\,bN$), for {glue:}`pairs` pairs of batch size (shade, darker for larger $b$) and
@@ -138,8 +145,13 @@ for name in "dc":
 # {glue:}`data_sets` data sets with two standard errors.
 # ```
 #
-# Over the whole grid distance and support vectors are anticorrelated ({glue:text}`correlation`), and where only the
-# persistence changes, along each line, one falls as the other grows. So far the paper is right. But it is not one
-# curve: noise does not fix $c_0$. From $b=0.4$ to $b=0.8$ at $\tau=2$ the distance changes by {glue:text}`both_d` and
-# the fraction by {glue:text}`both_c`, in the same direction. And the count itself still moves when the rule stops it
-# ({doc}`/notebooks/choices`).
+# The points do not lie on one curve: noise does not fix $c_0$. From $b=0.4$ to $b=0.8$ at $\tau=2$ the distance
+# changes by {glue:text}`both_d` and the fraction by {glue:text}`both_c`. And the count itself still moves when the
+# rule stops it ({doc}`/notebooks/choices`).
+#
+# :::{admonition} What was found
+# :class: found
+# - Over the whole grid distance and support vectors have the correlation {glue:text}`correlation`.
+# - The one does not determine the other: lines of different batch size are displaced from each other. And the count
+#   still moves when the rule stops it.
+# :::

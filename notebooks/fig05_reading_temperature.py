@@ -13,6 +13,12 @@
 # %% [markdown]
 # # How the temperature is read off
 #
+# :::{admonition} What you will learn
+# :class: learn
+# The two procedures by which the paper reads off its temperatures, and how much of the result is the choice of a
+# window.
+# :::
+#
 # *Figure 5 of the paper.* Two procedures. For vanilla SGD one line is fitted to the FDT plots of all late waiting times
 # together. For p-SGD, whose plot is curved, the slope of the last $n$ points is followed as the waiting time $t_w$
 # moves away from the end of the run, until different $n$ agree. The paper obtains $0.015\pm0.00005$ for the first and
@@ -23,6 +29,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 import matplotlib.pyplot as plt
 import numpy as np
 from myst_nb import glue
@@ -58,6 +65,7 @@ fit = sn.effective_temperature(vanilla, method="line", lags=(0.0, 2.5))
 tails = sn.tail_slopes(persistent, points=(5, 10, 15))
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(8.4, 2.9))
 shade = plt.get_cmap("viridis_r")
 for axes, run, waits, longest in (
@@ -99,6 +107,7 @@ right.legend()
 publish("reading", figure)
 
 # %% tags=["hide-input"]
+# Test the claims.
 glue("fit", f"{fit.value:.5f} ± {fit.error:.5f}", display=False)
 glue("waits", len(fit.waiting_times), display=False)
 glue("first_wait", f"{fit.waiting_times[0]:g}", display=False)
@@ -136,9 +145,9 @@ claim(
 # ---
 # name: fig-reading
 # alt: >-
-#   Left and middle: FDT plots for several waiting times, on top of each other, straight with a fitted line for vanilla
-#   SGD and curved for persistent SGD. Right: slope of the last 5, 10 and 15 points against the waiting time, falling to
-#   zero at the end of the run.
+#   Left and middle: FDT plots for several waiting times, darker for later ones, of vanilla SGD with a fitted line and
+#   of persistent SGD. Right: slope of the last 5, 10 and 15 points against the waiting time, with error bars and a
+#   dashed level.
 # ---
 # Left: FDT plots of vanilla SGD at several waiting times (darker: later) and the line fitted to lags up to 2.5;
 # $\alpha=6$, $b=0.1$, $dt=0.1$. Middle: the same for p-SGD, $\alpha=8$, $b=0.2$, $\tau=2$, $dt=0.05$. Right: slope of
@@ -157,3 +166,11 @@ claim(
 # plateau and without one; their agreement does not show that one was reached. Around the lag $b\tau=0.4$ the slope is
 # {glue:text}`around`. Over lags from 1 to 2, where the points of the right panel rise slowly and their errors allow a
 # plateau, it is {glue:text}`beyond`; the paper has 0.2.
+#
+# :::{admonition} What was found
+# :class: found
+# - For vanilla SGD the line gives {glue:text}`fit`, the paper 0.015. The window of lags, which the paper does not give,
+#   moves it between {glue:text}`short` and {glue:text}`long`.
+# - For p-SGD slopes of different numbers of points agree with a plateau and without one. Over lags from 1 to 2 we find
+#   {glue:text}`beyond`, the paper 0.2.
+# :::

@@ -13,6 +13,11 @@
 # %% [markdown]
 # # The start does not matter
 #
+# :::{admonition} What you will learn
+# :class: learn
+# Whether the temperature depends on where training started, and where the paper's value 0.05 can be found.
+# :::
+#
 # *Figure 6 of the paper.* With a ridge the loss has one minimum, and SGD must
 # forget where it came from. The paper checks that the FDT plot of p-SGD is the same for weights that start with
 # variance $R=1$, 0.1 and 0.01, and quotes $T_\mathrm{eff}\sim0.05$ for all three.
@@ -22,6 +27,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 import matplotlib.pyplot as plt
 import numpy as np
 from myst_nb import glue
@@ -51,6 +57,7 @@ for variance in variances:
     network[variance] = sn.sweep(sn.simulate, point, [seed], fixed=options).squeeze(("point", "seed"))
 
 # %% tags=["hide-input"]
+# Draw the figure.
 lags = np.array([0.1, 0.2, 0.4, 0.6, 0.9, 1.2, 1.6, 2.0])
 # The few paths of the smoke profile drift by chance; elsewhere the usual test of stationarity decides.
 choices = {"window": max(1, round(0.05 / rate)), "drift_tolerance": 1.0 if profile == "smoke" else 0.05}
@@ -81,6 +88,7 @@ plotting.plain_ticks(right.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
 publish("initial", figure)
 
 # %% tags=["hide-input"]
+# Test the claims.
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
 glue("rate", rate, display=False)
@@ -123,8 +131,9 @@ claim(
 # ---
 # name: fig-initial
 # alt: >-
-#   Left: FDT plots for three initial variances coincide. Right: the slope at each lag, on logarithmic scales, the same
-#   for all three; it rises steadily through the dashed level 0.05 without levelling off.
+#   Left: FDT plots for three initial variances, lines of the theory and symbols of networks. Right: the slope at each
+#   lag for the three, on logarithmic scales, with a dashed level at 0.05 and a vertical line at the memory of the
+#   batch.
 # ---
 # p-SGD with $b=0.3$, $\tau=2$, $dt=$ {glue:}`rate`, $\alpha=8$, $\Delta=\lambda=\kappa=1$, started with three
 # variances $R$. Left: FDT plot, mean over waiting times from 3 to 4; lines are theory, symbols networks with $N=$
@@ -133,9 +142,15 @@ claim(
 # batch.
 # ```
 #
-# The start is forgotten: with the same random numbers the chord of the plot changes by {glue:text}`change` per cent
-# at most. The value 0.05 we find only at the lag {glue:text}`crossing`, {glue:text}`part` per cent of the time for
-# which the batch is remembered. Where the paper says that the temperature should be read, beyond $b\tau$, the slope
-# is {glue:text}`beyond` and rising, {glue:text}`farther` at twice that lag; for these parameters there is no plateau
-# ({doc}`/notebooks/temperature`). A run that ends at the lag {glue:text}`crossing`, or a fit over such short lags,
-# would give 0.05.
+# The three starts share their random numbers. The value 0.05 is found only at the lag {glue:text}`crossing`,
+# {glue:text}`part` per cent of the time for which the batch is remembered. Where the paper says that the temperature
+# should be read, beyond $b\tau$, the slope is {glue:text}`beyond` and rising, {glue:text}`farther` at twice that lag;
+# for these parameters there is no plateau ({doc}`/notebooks/temperature`). A run that ends at the lag
+# {glue:text}`crossing`, or a fit over such short lags, would give 0.05.
+#
+# :::{admonition} What was found
+# :class: found
+# - With the start the chord of the plot changes by {glue:text}`change` per cent.
+# - The paper's 0.05 is the slope at the lag {glue:text}`crossing`. At $b\tau$, from where on the paper reads
+#   temperatures, it is {glue:text}`beyond`, and there is no plateau.
+# :::

@@ -13,6 +13,11 @@
 # %% [markdown]
 # # Where training ends as the learning rate vanishes
 #
+# :::{admonition} What you will learn
+# :class: learn
+# What SGD becomes when its learning rate vanishes, and why that is not gradient descent on the same loss.
+# :::
+#
 # *Figure 8 of the paper.* One expects SGD with a vanishing learning rate to become gradient descent: the noise of a
 # step is proportional to $dt$, and dies with it. The paper finds otherwise. Loss, generalisation error, magnetisation
 # and norm at the end of training approach plateaus as $dt\to0$, but different ones for GD and for SGD, and the
@@ -28,6 +33,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -68,6 +74,7 @@ runs = {
 }
 
 # %% tags=["hide-input"]
+# Draw the figure.
 observables = {
     "loss": "loss per feature $L/N$",
     "error": "generalisation error",
@@ -150,9 +157,8 @@ glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.
 # ---
 # name: fig-plateaus
 # alt: >-
-#   Four panels, loss, generalisation error, magnetisation and squared norm at the end of training against the learning
-#   rate, for GD and SGD and several network sizes. As the learning rate falls, the points of each algorithm approach a
-#   dashed line of its own, and points of different sizes coincide.
+#   Four panels, loss, generalisation error, magnetisation and squared norm at the end of training against the
+#   learning rate, for GD and SGD and several network sizes, with a dashed line for the exact limit of each algorithm.
 # ---
 # The end of training (average over $9\le t\le12$) against the learning rate, $\alpha=6$, $\Delta=\lambda=\kappa=1$,
 # for GD (blue) and SGD with $b=0.3$ (red) and several numbers of features (symbols, one around the other); means over
@@ -160,7 +166,14 @@ glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.
 # $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle ({glue:text}`missing`) are left out.
 # ```
 #
-# The plateaus do differ, by {glue:text}`gap` in the loss, and they do not depend on the size. But the limit is not a
-# mystery, and it is GD: gradient descent with the ridge $\lambda/b$. The static theory predicts that the magnetisations
-# of the two algorithms, SGD less GD, differ by {glue:text}`explained`; at the smallest learning rate we measure
-# {glue:text}`measured`. What the figure of the paper shows is that its two algorithms minimise different functions.
+# The limit is not a mystery, and it is GD: gradient descent with the ridge $\lambda/b$. The static theory predicts
+# that the magnetisations of the two algorithms, SGD less GD, differ by {glue:text}`explained`; at the smallest
+# learning rate we measure {glue:text}`measured`. What the figure of the paper shows is that its two algorithms
+# minimise different functions.
+#
+# :::{admonition} What was found
+# :class: found
+# - The plateaus of GD and SGD differ, by {glue:text}`gap` in the loss.
+# - The reason, which the paper does not have: SGD at ridge $\lambda$ ends in the minimum that belongs to $\lambda/b$.
+#   The magnetisations should then differ by {glue:text}`explained`, and differ by {glue:text}`measured`.
+# :::

@@ -13,6 +13,12 @@
 # %% [markdown]
 # # Two copies that keep apart
 #
+# :::{admonition} What you will learn
+# :class: learn
+# That the distance of two copies measures noise where training never ends, too, and how it is related to the
+# temperature.
+# :::
+#
 # *Figure 9 of the paper.* Two networks with the same data, the same start and different batches do not end at the same
 # point. Where the data cannot be separated they wander around the same minimum, and their distance
 # $d=|w^1-w^2|/\sqrt N$ settles. The paper finds that it depends on persistence and batch size as the temperature does.
@@ -23,6 +29,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -61,6 +68,7 @@ network = run(sn.simulate, record_every=5, loss_every=60, **network_size)
 theory = run(sn.solve_dmft, waiting_times=[waiting], **theory_size)
 
 # %% tags=["hide-input"]
+# Draw the figure.
 
 
 def final(dataset):
@@ -98,6 +106,7 @@ panels[2].legend()
 publish("distance", figure)
 
 # %% tags=["hide-input"]
+# Test the claims.
 glue("rate", rate, display=False)
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
@@ -161,10 +170,8 @@ claim(
 # ---
 # name: fig-unsat-distance
 # alt: >-
-#   Three panels. The final distance between two replicas grows with persistence and flattens; against the batch
-#   fraction it has a maximum in the middle. Simulated points sit on the marks of the theory. Plotted against the
-#   integrated temperature, distances rise with it, along one line for persistence and less regularly for the batch
-#   fraction.
+#   Three panels: the final distance between two replicas against persistence and against the batch fraction, circles
+#   of networks and dashes of the theory, and the same distance against the integrated temperature, with error bars.
 # ---
 # Distance of two replicas of p-SGD at the end of training (mean over $9\le t\le15$), $\alpha=8$,
 # $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`. Circles: networks with $N=$ {glue:}`features` features, mean of
@@ -172,12 +179,18 @@ claim(
 # distance against $T_\mathrm{int}$.
 # ```
 #
-# The two measures of noise order {glue:text}`pairs` pairs of parameters in the same way, as the paper says. That is no
-# accident: two replicas that have forgotten their common start are independent, so that
-# $d^2/2 = C(t_w,t_w)-C(\infty)$, the whole height of the FDT plot, and $T_\mathrm{int}$ is this height over the whole
-# response $\chi(\infty)$. Distance and temperature differ only by the stiffness of the landscape, and by it they do
-# differ: along the right panel $d^2$ is not proportional to $T_\mathrm{int}$ where the batch size, and with it the
-# curvature of the average loss, changes.
+# That the two measures of noise behave alike is no accident: two replicas that have forgotten their common start are
+# independent, so that $d^2/2 = C(t_w,t_w)-C(\infty)$, the whole height of the FDT plot, and $T_\mathrm{int}$ is this
+# height over the whole response $\chi(\infty)$. Distance and temperature differ only by the stiffness of the
+# landscape, and by it they do differ: along the right panel $d^2$ is not proportional to $T_\mathrm{int}$ where the
+# batch size, and with it the curvature of the average loss, changes.
 #
-# Of the ten points the one for which agreement of theory and networks within ten per cent is least certain
-# ({glue:text}`least`) is off by {glue:text}`misfit` per cent.
+# The paper has no theory here. Of our ten points the one for which agreement of theory and networks within ten per cent
+# is least certain ({glue:text}`least`) is off by {glue:text}`misfit` per cent.
+#
+# :::{admonition} What was found
+# :class: found
+# - Distance and temperature order {glue:text}`pairs` pairs of parameters in the same way.
+# - The reason: the squared distance is twice the height of the FDT plot, and $T_\mathrm{int}$ is the height over the
+#   width. They part where the width, the stiffness of the landscape, changes.
+# :::

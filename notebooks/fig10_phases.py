@@ -13,6 +13,11 @@
 # %% [markdown]
 # # Which data can be fitted
 #
+# :::{admonition} What you will learn
+# :class: learn
+# Which data sets can be fitted without error, where the border is, and on which side of it the paper works.
+# :::
+#
 # Everything in the paper depends on one question: is there a hyperplane that separates the two clouds? In the limit of
 # many features the answer is sharp. Below a critical number of samples per feature, $\alpha_c(\Delta)$, the data are
 # separable (SAT), above it they are not (UNSAT). The paper takes the two phases as known; here we put every choice of
@@ -25,13 +30,16 @@
 # \frac{\Delta\,(1-m^2)}{\big\langle (m+\sqrt\Delta\,z)_-^2 \big\rangle_z}, \qquad z\sim\mathcal N(0,1),
 # $$ (eq-critical)
 #
-# which is 2 for pure noise, $\Delta\to\infty$.
+# which is 2 for pure noise, $\Delta\to\infty$, a classic result {cite:p}`cover1965geometrical`. The problem is one of
+# many in which constraints can be met up to a sharp threshold {cite:p}`franz2017universality`; for this one see
+# {cite:t}`mignacco2020role`.
 
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -77,6 +85,7 @@ grid = [{"alpha": ratio * sn.critical_alpha(delta), "delta": delta} for delta in
 measured = sn.sweep(separable, grid, seeds=[seed], fixed=size).isel(seed=0)
 
 # %% tags=["hide-input"]
+# Draw the figure.
 fraction = measured.separable.mean("data_set").values.reshape(len(deltas), len(ratios))
 # The fraction falls from one to zero; its crossing of one half, by a straight line through the points nearest to it.
 border, border_error = [], []
@@ -132,15 +141,19 @@ claim(
 # ---
 # name: fig-phases
 # alt: >-
-#   Samples per feature against data noise, both logarithmic. The line of the critical number of samples falls with the
-#   noise towards two; points measured by linear programs lie on it. Two parameter choices of the paper lie above the
-#   line, two below.
+#   Samples per feature against data noise, both logarithmic: a falling line for the critical number of samples,
+#   points with error bars measured by linear programs, and the four parameter choices of the paper, two above the
+#   line and two below.
 # ---
 # The border between separable and inseparable data, {eq}`eq-critical` (line), and the place where half of
 # {glue:}`data_sets` sampled data sets with {glue:}`features` features are separable (points, with two standard errors).
 # Symbols: every choice of parameters in the paper, with the phase that the paper gives it.
 # ```
 #
-# The threshold is $\alpha_c =$ {glue:text}`at_one` at $\Delta=1$ and {glue:text}`at_half` at $\Delta=1/2$: the choices
-# of the paper are where it says, and none is near the border. Measured on so few features, the border lies
-# {glue:text}`excess` per cent from the limit.
+# Measured on so few features, the border lies {glue:text}`excess` per cent from the limit.
+#
+# :::{admonition} What was found
+# :class: found
+# - The threshold is $\alpha_c =$ {glue:text}`at_one` at $\Delta=1$ and {glue:text}`at_half` at $\Delta=1/2$.
+# - No choice of the paper is near the border.
+# :::

@@ -13,6 +13,12 @@
 # %% [markdown]
 # # A batch size is also a ridge
 #
+# :::{admonition} What you will learn
+# :class: learn
+# That a batch size is a ridge in disguise, for every batch size and every observable, and how to compare batch sizes so
+# that only the noise changes.
+# :::
+#
 # *Not in the paper.* {doc}`/notebooks/fig08_vanishing_step` finds that SGD with a vanishing learning rate ends where
 # gradient descent with the ridge $\lambda/b$ ends. If that is the whole story it must hold for every batch size and
 # every observable, with nothing to adjust. Here SGD$(b,\lambda)$ at a small learning rate, GD$(\lambda/b)$ on the same
@@ -23,6 +29,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 import matplotlib.pyplot as plt
 import numpy as np
 from myst_nb import glue
@@ -62,6 +69,7 @@ sgd = {b: runs.isel(point=i) for i, b in enumerate(batches)}
 gd = {b: runs.isel(point=i + len(batches)) for i, b in enumerate(batches)}
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, panels = plt.subplots(1, 4, figsize=(9.0, 2.5))
 line = np.geomspace(0.08, 1.0, 40)
 for axes, (name, label) in zip(panels, observables.items(), strict=True):
@@ -84,7 +92,7 @@ for axes, (name, label) in zip(panels, observables.items(), strict=True):
         )
     axes.set(xscale="log", xlabel="batch fraction $b$", ylabel=label)
     plotting.plain_ticks(axes.xaxis, [0.1, 0.2, 0.4, 1])
-panels[0].legend(fontsize=6.5)
+panels[0].legend(fontsize=6.5, loc="lower right")
 publish("ridge", figure)
 glue("features", size["features"], display=False)
 glue("data_sets", size["realisations"], display=False)
@@ -100,9 +108,9 @@ glue("spread", f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f
 # ---
 # name: fig-ridge
 # alt: >-
-#   Four panels, magnetisation, squared norm, generalisation error and unsatisfied fraction against the batch fraction.
-#   SGD and GD with the ridge divided by the batch fraction lie together on the line of the static theory, and away from
-#   the level of GD with the given ridge unless the batch is nearly full.
+#   Four panels, magnetisation, squared norm, generalisation error and unsatisfied fraction against the batch
+#   fraction: circles for SGD, squares for GD with the ridge divided by the batch fraction, a line for the static
+#   theory and a dotted level for GD with the given ridge.
 # ---
 # The end of training against the batch fraction, $\alpha=6$, $\Delta=\lambda=\kappa=1$: SGD at ridge $\lambda$ with
 # $dt=$ {glue:}`rate` (circles), GD on the same data at ridge $\lambda/b$ (squares, slightly shifted), and the exact
@@ -117,3 +125,10 @@ glue("spread", f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f
 # It follows that a comparison of batch sizes at a fixed ridge, as in every figure of the paper with $\lambda=1$,
 # changes two things at once: the noise, and the function that is minimised. To change only the noise, multiply the
 # ridge by $b$, or divide the data term by $b$, which is what averaging the gradient over the batch does in practice.
+#
+# :::{admonition} What was found
+# :class: found
+# - SGD at a small learning rate ends where GD with the ridge $\lambda/b$ ends: paired by data set, their magnetisations
+#   differ most by {glue:text}`gap`, against {glue:text}`spread` between $b=0.1$ and GD at $\lambda$.
+# - Batch sizes compared at a fixed ridge differ in two things. Averaging the gradient over the batch leaves one.
+# :::

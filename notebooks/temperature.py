@@ -13,11 +13,18 @@
 # %% [markdown]
 # # What is the temperature of SGD?
 #
+# :::{admonition} What you will learn
+# :class: learn
+# What the *effective temperature* of a system out of equilibrium is, three ways to define it, why they disagree for
+# SGD, where the one that the paper uses for p-SGD stops existing, and what to use in its place.
+# :::
+#
 # In equilibrium there is one temperature, and it can be read off any pair of a fluctuation and the response that
 # belongs to it. SGD is not in equilibrium. The paper takes the pair that is at hand, the correlation of the weights
 # and their response to a small field {cite:p}`mignacco2022effective,cugliandolo2011effective`, and *defines* the
-# temperature as the slope of one against the other. This page asks what that number is: how straight the plot is,
-# what a closed formula says about it, where it stops existing, and what can be used instead.
+# temperature as the slope of one against the other, as is done for glasses {cite:p}`cugliandolo1993analytical` and
+# for active matter {cite:p}`loi2008effective,berthier2013nonequilibrium`. This page asks what that number is: how
+# straight the plot is, what a closed formula says about it, where it stops existing, and what can be used instead.
 #
 # ## Three definitions
 #
@@ -46,6 +53,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 import matplotlib.pyplot as plt
 import numpy as np
 from myst_nb import glue
@@ -115,6 +123,7 @@ linear = {dt: sn.linear_response(problem, sn.SGD(batch=0.1), dt, duration=12.0) 
 line_fit = {dt: measure(theory, method="line", lags=(0.0, 2.5))[0] for dt, theory in by_rate.items()}
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, (left, right) = plt.subplots(1, 2)
 for dt, color in zip(rates, colors, strict=False):
     curve = sn.fdt_curve(by_rate[dt], waiting_time=6.0).mean("realisation")
@@ -148,9 +157,9 @@ glue("t-vanilla-waiting", f"{line_fit[0.1].waiting_times[0]:.1f}", display=False
 # ---
 # name: fig-fdt-vanilla
 # alt: >-
-#   Left: integrated response against correlation for four learning rates, points on nearly straight lines that are
-#   steeper for smaller learning rates. Right: local slope against lag at learning rate 0.1, falling slowly from about
-#   0.0165 to about 0.0125; simulation and mean-field points follow the line of linear response.
+#   Left: integrated response against correlation for four learning rates, points on lines. Right: slope of the curve
+#   against lag at learning rate 0.1, points with error bars from mean-field theory and from simulation, the line of
+#   linear response, and a dashed level.
 # ---
 # Left: FDT plot of vanilla SGD on the paper's axes, waiting time 6. Points: mean-field theory. Lines: linear
 # response, with no free parameter. Right: slope of the curve at each lag for $dt=0.1$; bars are two standard errors,
@@ -220,6 +229,7 @@ def predicted_line(algorithm, learning_rate):
 
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, (left, right) = plt.subplots(1, 2)
 fine_rates = np.linspace(0.01, 0.45, 15)
 fine_batches = np.linspace(0.02, 0.998, 30)
@@ -255,10 +265,8 @@ glue("excess-large-error", f"{100 * line_fit[0.4].error / line_fit[0.4].value:.1
 # ---
 # name: fig-closed-form
 # alt: >-
-#   Effective temperature against learning rate (left) and batch fraction (right). Mean-field points lie on the line of
-#   linear response. The closed form, dashed, follows them at small learning rates and for every batch, and stays below
-#   at larger learning rates. Against batch fraction the temperature rises, has a maximum near one half and falls to
-#   zero.
+#   Effective temperature against learning rate on the left and batch fraction on the right: points of mean-field
+#   theory with error bars, the full line of linear response, and the dashed line of the closed form.
 # ---
 # Slope of the line fitted to the FDT plot over lags up to 2.5. Points: mean-field theory, bars two standard errors.
 # Full line: the same fit applied to linear response at this $dt$. Dashed: closed form
@@ -297,6 +305,7 @@ linear_by_tau = {tau: sn.linear_response(harder, slow[tau], 0.05, duration=30.0)
 tails = {tau: measure(by_tau[tau], method="tail", points=10, lags=(0.0, 4.0)) for tau in persistences}
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, (left, right) = plt.subplots(1, 2)
 lags = np.arange(0.1, 3.01, 0.2)
 for tau, color in zip(persistences, colors, strict=True):
@@ -331,9 +340,9 @@ glue("tau-limit", f"{1 / (0.3 * linear_by_tau[2.0].softest_stiffness):.2f}", dis
 # ---
 # name: fig-persistent
 # alt: >-
-#   Left: slope against lag for five persistence times, on a logarithmic scale. For 0.5 and 1 it levels off, for 2, 4
-#   and 8 it keeps growing. Right: plane of batch fraction and persistence, with a region of plateaus below a falling
-#   curve; points at batch 0.3 are filled below the curve and open above it.
+#   Left: slope against lag for five persistence times on a logarithmic scale, points of mean-field theory on lines of
+#   linear response. Right: plane of batch fraction and persistence with a grey region of plateaus below a falling
+#   curve, and five points at batch fraction 0.3, filled or open.
 # ---
 # Left: slope of the FDT curve at each lag for p-SGD with $\alpha=8$, $b=0.3$, $dt=0.05$, the paper's second figure.
 # Points: mean-field theory with two standard errors. Lines: linear response. Right: where linear response has a
@@ -353,6 +362,7 @@ glue("tau-limit", f"{1 / (0.3 * linear_by_tau[2.0].softest_stiffness):.2f}", dis
 tables = {tau: sn.tail_slopes(by_tau[tau], points=(5, 10, 15)) for tau in (1.0, 4.0)}
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, panels = plt.subplots(1, 2)
 for axes, (tau, table) in zip(panels, tables.items(), strict=True):
     for points, color in zip(table.points.values, colors, strict=False):
@@ -373,8 +383,8 @@ publish("tail-rule", figure)
 # ---
 # name: fig-tail-rule
 # alt: >-
-#   Slope of the last 5, 10 and 15 points against the time between waiting time and end of the run. Left, persistence 1:
-#   the three rise together and level off. Right, persistence 4, logarithmic: they rise together and never level off.
+#   Slope of the last 5, 10 and 15 points against the time between waiting time and end of the run, with the line of
+#   linear response, for persistence 1 on the left and, on a logarithmic scale, persistence 4 on the right.
 # ---
 # The paper's rule for p-SGD, with a plateau ($\tau=1$, left) and without ($\tau=4$, right, logarithmic). Bars: two
 # standard errors; only slopes known to 30 per cent are drawn. Lines: slope at this lag in linear response.
@@ -389,6 +399,7 @@ publish("tail-rule", figure)
 chords = {tau: measure(by_tau[tau], method="chord", lags=(0.0, 4 + 5 * memory[tau])) for tau in persistences}
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, (left, right) = plt.subplots(1, 2)
 fine = np.geomspace(0.2, 10, 25)
 for axes, name in ((left, "integrated_temperature"), (right, "initial_temperature")):
@@ -415,16 +426,25 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 # ---
 # name: fig-chord
 # alt: >-
-#   Left: the chord temperature grows smoothly with persistence and bends over, mean-field points slightly below the
-#   line of linear response. Right: the initial slope falls with persistence.
+#   Two panels against persistence: on the left the chord temperature, on the right the initial slope, each with
+#   points of mean-field theory with error bars and the line of linear response.
 # ---
 # Left: $T_\mathrm{int}$ of {eq}`eq-chord` for p-SGD with $b=0.3$. Right: slope at the shortest lag, which falls with
 # $\tau$ because a frozen batch does not fluctuate. Points: mean-field theory with two standard errors; lines: linear
 # response.
 # ```
 #
-# $T_\mathrm{int}$ needs no plateau and no window beyond "long enough". It grows with the persistence from
-# {glue:text}`chord-short` at $\tau=0.5$ to {glue:text}`chord-long` at $\tau=8$, which keeps the paper's statement
-# that noise grows with $\tau$, now as a statement about a quantity that exists. Linear response leaves out that a
+# $T_\mathrm{int}$ needs no plateau and no window beyond "long enough". Linear response leaves out that a
 # batch which stays is partly fitted by the weights; the measured values differ from it by
 # {glue:text}`chord-short-excess` per cent at $\tau=0.5$ and {glue:text}`chord-long-excess` per cent at $\tau=8$.
+#
+# :::{admonition} What was found
+# :class: found
+# - The FDT plot of vanilla SGD looks straight and is not: in linear response its slope falls from
+#   {glue:text}`t-vanilla-start` at short lag to {glue:text}`t-vanilla-end`, because stiff modes are hotter than soft
+#   ones. The line of the paper has the slope {glue:text}`t-vanilla`.
+# - For p-SGD the slope reaches a plateau only if the batch is forgotten before the softest mode relaxes, at $b=0.3$ for
+#   $\tau$ below {glue:text}`tau-limit`. Beyond that the paper's temperature is a property of the window.
+# - The chord $T_\mathrm{int}$ always exists. At $b=0.3$ it goes from {glue:text}`chord-short` at $\tau=0.5$ to
+#   {glue:text}`chord-long` at $\tau=8$, which keeps the paper's statement about a quantity that is defined.
+# :::

@@ -13,6 +13,12 @@
 # %% [markdown]
 # # The model, and three ways to train it
 #
+# :::{admonition} What you will learn
+# :class: learn
+# The data, the loss and the three algorithms of the paper, what training looks like with each of them, and what
+# *persistent* means: for how long a batch is remembered.
+# :::
+#
 # A one-layer network looks at points drawn from two Gaussian clouds and learns to tell them apart. Nothing about
 # it is deep, and that is the point: there is one minimum, no bad initialisation, and the only thing that can make two
 # runs on the same data differ is *which samples were in the batch when*. This page sets the stage: the data, the
@@ -30,8 +36,10 @@
 # and the weights $w$ are trained on the squared hinge with margin $\kappa$ and a ridge {cite:p}`mignacco2022effective`,
 #
 # $$
-# L(w) = \sum_{\mu=1}^{M} \ell(h_\mu) + \frac{\lambda}{2} |w|^2, \qquad
+# \begin{gathered}
+# L(w) = \sum_{\mu=1}^{M} \ell(h_\mu) + \frac{\lambda}{2} |w|^2, \\
 # h_\mu = y_\mu \frac{x_\mu \cdot w}{\sqrt N}, \qquad \ell(h) = \tfrac12 (\kappa - h)_+^2 .
+# \end{gathered}
 # $$ (eq-loss)
 #
 # A sample with $h_\mu > \kappa$ is satisfied and pulls on nothing. With few samples per feature all of them can be
@@ -43,6 +51,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 import matplotlib.pyplot as plt
 import numpy as np
 from myst_nb import glue
@@ -61,7 +70,7 @@ size = {
 }[profile]
 
 # %% [markdown]
-# ## Three ways to choose the batch
+# ## The algorithms: three ways to choose the batch
 #
 # Each step moves the weights by
 #
@@ -69,9 +78,21 @@ size = {
 # w(t+dt) = w(t) - dt \Big[ \sum_\mu s_\mu(t)\, \ell'(h_\mu(t)) \frac{y_\mu x_\mu}{\sqrt N} + \lambda w(t) \Big],
 # $$ (eq-update)
 #
-# where $s_\mu(t) = 1$ if sample $\mu$ is in the batch. Gradient descent (GD) takes them all. Vanilla SGD tosses a coin
-# of bias $b$ for each sample at each step. Persistent SGD (p-SGD) lets a sample that is out come back at rate $1/\tau$,
-# and one that is in leave at rate $(1-b)/(b\tau)$: the same batch size $b$ on average, but the batch changes slowly.
+# where $s_\mu(t) = 1$ if sample $\mu$ is in the batch. Gradient descent (GD) takes them all. Vanilla SGD
+# {cite:p}`bottou1999online` tosses a coin of bias $b$ for each sample at each step. Persistent SGD (p-SGD)
+# {cite:p}`mignacco2020dynamical` lets a sample that is out come back at rate $1/\tau$, and one that is in leave at rate
+# $(1-b)/(b\tau)$: the same batch size $b$ on average, but the batch changes slowly. It was made to have a limit of
+# continuous time, $dt\to0$, which vanilla SGD does not have: its noise vanishes with $dt$.
+#
+# Each is a chain with two states for each sample, started with a fraction $b$ of the samples in the batch. In steps of
+# $dt$ the rates of p-SGD can be used in two ways, of which the paper uses the first:
+#
+# | algorithm | a sample that is out comes in with probability | one that is in goes out with probability |
+# |---|---|---|
+# | GD, `sn.GD()` | 1 | 0 |
+# | SGD, `sn.SGD(b)` | $b$ | $1-b$ |
+# | p-SGD, Euler, `sn.PersistentSGD(b, tau)` | $dt/\tau$ | $\frac{1-b}{b}\,dt/\tau$ |
+# | p-SGD, exact, `sn.PersistentSGD(b, tau, "exact")` | $b\,(1-e^{-dt/(b\tau)})$ | $(1-b)\,(1-e^{-dt/(b\tau)})$ |
 
 # %%
 problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0, margin=1.0)
@@ -91,6 +112,7 @@ trained = sn.sweep(sn.simulate, {"algorithm": list(algorithms.values())}, fixed=
 runs = {label: trained.isel(algorithm=index) for index, label in enumerate(algorithms)}
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, panels = plt.subplots(1, 3)
 for label, run in runs.items():
     for axes, name in zip(panels, ("magnetization", "loss", "error"), strict=True):
@@ -108,9 +130,8 @@ glue("realisations", size["realisations"], display=False)
 # ---
 # name: fig-training
 # alt: >-
-#   Three panels against training time. Magnetisation rises and loss and generalisation error fall within about two
-#   units of time for all three algorithms. SGD and persistent SGD settle at a smaller magnetisation than GD and at a
-#   larger loss; persistent SGD has the largest loss and the largest error.
+#   Three panels against training time, each with a line for GD, SGD and persistent SGD: magnetisation, which rises,
+#   and loss and generalisation error, which fall, until all of them level off.
 # ---
 # Training by GD, vanilla SGD and p-SGD on the same data sets ($\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$):
 # magnetisation $m = v\cdot w/N$, loss per feature, and probability of misclassifying a new sample. Lines are means
@@ -118,6 +139,7 @@ glue("realisations", size["realisations"], display=False)
 # ```
 
 # %% tags=["hide-input"]
+# Note the numbers of the text.
 final = {label: run.sel(time=slice(7.0, None)).mean("time") for label, run in runs.items()}
 base, vanilla, persistent = final.values()
 
@@ -157,9 +179,9 @@ glue("error_psgd", difference("error", persistent, vanilla), display=False)
 # \langle s(t_w)\, s(t_w+t) \rangle - b^2 = b(1-b)\, e^{-t/(b\tau)} .
 # $$ (eq-autocorrelation)
 #
-# In steps of $dt$ there are two ways to have it. Euler's probabilities, rate times $dt$, are what the paper uses; they
-# decay by $1 - dt/(b\tau)$ a step, which is the exponential to first order and *exactly* vanilla SGD at $\tau = dt/b$.
-# The exact embedding looks at the continuous process every $dt$, and obeys {eq}`eq-autocorrelation` at any $dt$.
+# Euler's probabilities, rate times $dt$, make it decay by $1 - dt/(b\tau)$ a step, which is the exponential to first
+# order and *exactly* vanilla SGD at $\tau = dt/b$. The exact embedding looks at the continuous process every $dt$, and
+# obeys {eq}`eq-autocorrelation` at any $dt$.
 
 # %%
 learning_rate, lags, BLOCKS = 0.1, np.arange(21), 50
@@ -185,6 +207,7 @@ sampled = {
 }
 
 # %% tags=["hide-input"]
+# Draw the figure.
 figure, panels = plt.subplots(1, 2, sharey=True)
 t = learning_rate * lags
 misfit = {"exact": [], "euler": []}
@@ -220,8 +243,9 @@ claim("sampling-autocorrelation", f"sampled over predicted: {ratio:.4f} ± {erro
 # ---
 # name: fig-autocorrelation
 # alt: >-
-#   Two panels, autocorrelation against time difference, for three pairs of batch size and persistence time. Points of
-#   the exact embedding lie on the exponentials; those of the Euler embedding decay slightly faster.
+#   Two panels, autocorrelation against time difference, for three pairs of batch size and persistence time. Points
+#   are sampled chains, of the exact embedding on the left and of the Euler embedding on the right; lines are
+#   exponentials.
 # ---
 # Autocorrelation of the sampling variable at $dt=0.1$ for the exact embedding (left) and Euler's (right). Points:
 # sampled chains, with bars of two standard errors (mostly smaller than the symbols). Lines:
@@ -229,6 +253,14 @@ claim("sampling-autocorrelation", f"sampled over predicted: {ratio:.4f} ± {erro
 # ```
 #
 # Of {glue:text}`points` sampled values of each embedding, the farthest from its own law lies
-# {glue:text}`worst_exact` (exact) and {glue:text}`worst_euler` (Euler) standard errors away. The exact embedding is on
-# the line of the paper, its amplitude within 5 per cent of one; Euler's is below it, the more so the shorter the memory
-# $b\tau$ is compared with $dt$.
+# {glue:text}`worst_exact` (exact) and {glue:text}`worst_euler` (Euler) standard errors away.
+#
+# :::{admonition} What was found
+# :class: found
+# - With batches the loss ends higher than with GD on the same data, by {glue:text}`loss_sgd` for SGD and by another
+#   {glue:text}`loss_psgd` for p-SGD.
+# - Not all of that is noise: of the first number {glue:text}`loss_weakened` is there without any, because SGD at ridge
+#   $\lambda$ minimises with the ridge $\lambda/b$.
+# - The batch is forgotten as the paper says, {eq}`eq-autocorrelation`, if the jump process is followed exactly. Euler's
+#   probabilities, which the paper uses, forget faster, the more so the shorter $b\tau$ is compared with $dt$.
+# :::

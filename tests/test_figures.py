@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bookbuild import figures
+from bookbuild import figures, source
+from bookbuild.refusal import Refusal
 from sgdnoise import plotting
 
 
@@ -98,3 +99,15 @@ def test_links_follow_the_figure(executed):
     text = executed.cells[1].source
     assert text.index("A caption.") < text.index("../downloads/page-smoke-plot.csv") < text.index("After.")
     assert [ending for ending in ("svg", "png", "csv", "nc") if f"plot.{ending}" in text] == ["svg", "png", "csv", "nc"]
+
+
+def test_a_page_of_prose_may_show_a_figure_of_a_notebook(executed, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures.paths, "FIGURES", tmp_path / "figures")
+    source.seal(executed)
+    nbformat.write(executed, tmp_path / "page.ipynb")
+    place = figures.lend(tmp_path / "page.ipynb", "page", "plot")
+    assert b"<svg" in place.read_bytes()
+    assert [path.name for path in place.parent.iterdir()] == ["page.plot.svg"]
+    assert figures.BORROWED.findall(f"```{{figure}} /_build/figures/{place.name}\n") == [("page", "plot")]
+    with pytest.raises(Refusal, match="notebook page has the figures plot, and no 'plan'"):
+        figures.lend(tmp_path / "page.ipynb", "page", "plan")

@@ -1,15 +1,19 @@
 """Notebooks as text: parameters, keys, and what keeps the text clean."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 
+import nbformat
 import pytest
+import yaml
 
-from bookbuild import source
-from bookbuild.paths import NOTEBOOKS, ROOT
+from bookbuild import about, folding, source
+from bookbuild.check import toc_pages
+from bookbuild.paths import NOTEBOOKS, ROOT, TOC
 from bookbuild.refusal import Refusal
 
 TEXT = '# %% [markdown]\n# # A title\n\n# %% tags=["parameters"]\nprofile = "standard"\nseed = 0\nwidth = 0.5\n'
@@ -92,6 +96,100 @@ def test_every_notebook_of_the_project(notebook):
     for profile in source.PROFILES:
         assert notebook.parameters(profile)["seed"] == 0
         assert notebook.expected_seconds(profile) is not None
+
+
+# The first page, and those that are looked things up in.
+REFERENCE = ("book/index", "book/api", "book/glossary", "book/bibliography")
+CHAPTERS = [page for page in toc_pages(yaml.safe_load(TOC.read_text())) if page not in REFERENCE]
+
+
+def prose(page):
+    """The text of a page, without its code."""
+    if page.startswith("notebooks/"):
+        cells = source.read(page.removeprefix("notebooks/")).convert().cells
+        return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return (ROOT / f"{page}.md").read_text()
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_every_chapter_opens_with_what_is_learned_and_closes_with_what_was_found(page):
+    text = prose(page)
+    boxes = re.findall(
+        r"^:::\{admonition\} ([^\n]+)\n:class: (learn|found)\n(.+?)^:::$", text, re.MULTILINE | re.DOTALL
+    )
+    assert [kind for _, kind, _ in boxes] == ["learn", "found"]
+    assert boxes[0][0] == "What you will learn"
+    assert all(len(content.split()) >= 8 for *_, content in boxes)
+    assert len(text[: text.index(":class: learn")].splitlines()) <= 4, "it opens the chapter"
+    assert "\n#" not in text[text.index(":class: found") :], "no section follows it"
+
+
+@pytest.mark.parametrize("notebook", source.read_all(), ids=lambda notebook: notebook.name)
+def test_folded_code_says_what_it_is(notebook):
+    for cell in notebook.convert().cells:
+        if folding.FOLDED in cell.metadata.get("tags", []):
+            first = cell.source.splitlines()[0]
+            assert re.fullmatch(r"# [A-Z].{4,60}\.", first), first
+
+
+def test_folded_cells_that_follow_one_another_become_one():
+    def code(source, *tags):
+        cell = nbformat.v4.new_code_cell(source, outputs=[nbformat.v4.new_output("stream", text=source)])
+        cell.metadata["tags"] = list(tags)
+        return cell
+
+    cells = [
+        code("# Parameters\nseed = 0", folding.PARAMETERS),
+        code("# Set up.\nimport this", folding.FOLDED),
+        code("run()"),
+        code("# Draw it.\ndraw()", folding.FOLDED),
+        code("quietly()", folding.REMOVED),
+        code("# Test it.\ntest()", folding.FOLDED),
+        nbformat.v4.new_markdown_cell("Words."),
+        code("# Count it.\ncount()", folding.FOLDED),
+    ]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    folding.fold(notebook)
+    prompts = [cell.metadata.get("mystnb", {}).get("code_prompt_show") for cell in notebook.cells]
+    shown = ["Code: parameters; set up", None, "Code: draw it; test it", None, None, "Code: count it"]
+    assert prompts == shown
+    assert notebook.cells[0].source == "# Parameters\nseed = 0\n\n# Set up.\nimport this"
+    assert [output.text for output in notebook.cells[2].outputs] == ["# Draw it.\ndraw()", "# Test it.\ntest()"]
+    assert sum(len(cell.get("outputs", [])) for cell in notebook.cells) == 7, "no output is lost"
+
+
+def executed(words):
+    """A notebook that ran for ten seconds, from noon on."""
+    text = f"# A title\n\n{'word ' * words}\n\n---\nalt: {'unseen ' * 1000}\n---\n"
+    cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell("code " * 1000)]
+    metadata = {"papermill": {"start_time": "2026-01-01T12:00:00.250000", "duration": 10.0}}
+    return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+
+
+def test_reading_time_is_that_of_the_prose():
+    assert [about.minutes(executed(words)) for words in (5, 600, 2000)] == [1, 3, 10]
+
+
+def test_computing_time_counts_each_result_once():
+    before = {"created": "2026-01-01T11:00:00Z", "wall_time": 100.0}
+    during = {"created": "2026-01-01T12:00:00Z", "wall_time": 5.0}
+    assert about.seconds(executed(5), [before, during]) == 110.0
+
+
+def test_text_goes_to_the_end_of_the_findings():
+    box = ":::{admonition} What was found\n:class: found\n- This.\n:::"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"Words.\n\n{box}\n")])
+    about.add_to_findings(notebook, "And that.")
+    assert notebook.cells[0].source.endswith("- This.\n\nAnd that.\n:::\n")
+
+
+def test_the_line_below_the_title(monkeypatch):
+    monkeypatch.setattr(about, "notes", lambda label: [])  # noqa: ARG005
+    notebook = executed(600)
+    about.put_below_title(notebook, about.facts(notebook, "x-smoke", {"profile": "smoke", "seed": 3}))
+    title, _, fence, line, *_ = notebook.cells[0].source.splitlines()
+    assert (title, fence) == ("# A title", "```{container} page-facts")
+    assert re.fullmatch(r"3 minutes to read · 10 s to compute · version \d+\.\d+\.\d+, smoke profile, seed 3", line)
 
 
 def test_a_round_trip_through_jupyter_leaves_the_texts_as_they_are(tmp_path):

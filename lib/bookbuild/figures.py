@@ -2,6 +2,9 @@
 
 import base64
 import io
+import os
+import re
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +19,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from nbformat import NotebookNode
 
+from bookbuild import paths
 from bookbuild.check import GLUE_PREFIX
+from bookbuild.refusal import Refusal
+from bookbuild.source import read_executed
 
 MIME = "application/vnd.sgdnoise.figure+json"
 WORDS = ("panel", "title", "x_label", "y_label", "curve")
+# A page of prose shows a figure of a notebook as an image of this name, made when the page is read.
+BORROWED = re.compile(r"/_build/figures/(\w+)\.([\w-]+)\.svg")
 ENDINGS = {"image/svg+xml": "svg", "image/png": "png"}
 
 
@@ -161,3 +169,17 @@ def link_downloads(executed: NotebookNode, folder: str, prefix: str) -> None:
                 words += f"its numbers, with the ends of the bars: {', '.join(links[2:])}."
                 line = f'<p class="downloads">{words}</p>'
                 cell.source = f"{cell.source[:end]}\n\n{line}\n{cell.source[end:]}"
+
+
+def lend(executed: Path, name: str, figure: str) -> Path:
+    """Write a figure of an executed notebook where a page of prose looks for it."""
+    notebook = read_executed(executed)
+    kept = {} if notebook is None else published(notebook)
+    if figure not in kept:
+        raise Refusal(f"notebook {name} has the figures {', '.join(kept) or 'none'}, and no {figure!r}")
+    paths.FIGURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=paths.FIGURES, delete=False) as part:
+        part.write(base64.b64decode(kept[figure]["svg"]))
+    place = paths.FIGURES / f"{name}.{figure}.svg"
+    os.replace(part.name, place)
+    return place

@@ -129,15 +129,20 @@ def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
             )
 
 
-def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
-    """Write the table of the claims, in MyST."""
-    mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗"}
+def verdicts(claims: list[Claim], found: dict[str, Finding]) -> str:
+    """Count the verdicts, in a sentence."""
     decided = [entry for entry in claims if found[entry.name].decision() != "open"]
     counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS]
     counts += [f"{len(claims) - len(decided)} left open by this build"] if len(decided) < len(claims) else []
-    lines = [f"Of {len(claims)} claims: {', '.join(counts)}.", ""]
-    lines += [":::{list-table}", ":header-rows: 1", ":widths: 4 29 24 28 15", ""]
-    lines += ["* - ", "  - What the paper says", "  - What we tested", "  - What we found", "  - Where"]
+    return f"Of {len(claims)} claims: {', '.join(counts)}."
+
+
+def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
+    """Write the table of the claims, in MyST."""
+    mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗"}
+    lines = [verdicts(claims, found), ""]
+    lines += [":::{list-table}", ":header-rows: 1", ":widths: 6 44 50", ""]
+    lines += ["* - ", "  - What the paper says, and what we tested", "  - What we found"]
     for entry in claims:
         finding = found[entry.name]
         is_open = finding.decision() == "open"
@@ -147,11 +152,24 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
         lines += [
             f"* - {verdict}",
             f"  - {entry.statement} ({entry.where})",
-            f"  - {entry.test}",
-            f"  - {finding.found} ({finding.margin()}{left}).{remark}",
-            f"  - {{doc}}`/{entry.page}`",
+            "",
+            f"    *Tested:* {entry.test}",
+            f"  - {finding.found[0].upper()}{finding.found[1:]} ({finding.margin()}{left}).{remark}",
+            "",
+            f"    {{doc}}`/{entry.page}`",
         ]
     return "\n".join([*lines, ":::"])
+
+
+def tested(claims: list[Claim], found: dict[str, Finding]) -> str:
+    """List the claims that a page tests, with what this build says of each, in MyST."""
+    lines = []
+    for entry in claims:
+        if entry.name in found:
+            is_open = found[entry.name].decision() == "open"
+            verdict = "left open by this build" if is_open else entry.verdict
+            lines.append(f"- *{verdict[0].upper()}{verdict[1:]}:* {entry.statement}")
+    return "\n".join(["What the paper says, on the {doc}`scorecard </book/scorecard>` with numbers:", "", *lines])
 
 
 def collect(executed: Iterable[Path]) -> tuple[list[Claim], dict[str, Finding]]:

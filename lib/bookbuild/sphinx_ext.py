@@ -12,13 +12,13 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from bookbuild import benchmarks, costs, figures, ledger, live, paths, source
+from bookbuild import about, benchmarks, costs, figures, folding, ledger, live, paths, source
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
 DOWNLOADS = "downloads"
-SCORECARD = "<!-- scorecard -->"
+SCORECARD, VERDICTS = "<!-- scorecard -->", "<!-- verdicts -->"
 COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
 
 
@@ -39,7 +39,12 @@ def read_executed(text: str) -> NotebookNode:
         raise Refusal(f"the executed copy of notebook {title!r} is damaged; use `make book`")
     name = copies[0].name.rpartition("-")[0]
     figures.link_downloads(executed, f"../{DOWNLOADS}", name)
+    found = ledger.findings([executed])
+    if found:
+        about.add_to_findings(executed, ledger.tested(ledger.read_ledger(paths.LEDGER), found))
     strip(executed)
+    folding.fold(executed)
+    about.put_below_title(executed, about.facts(executed, name, notebook.parameters(profile())))
     files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook</a>'
     if (paths.RESULTS / "used" / f"{name}.json").is_file():
         files += f', <a href="../{DOWNLOADS}/{name}.zip" download>the results behind it</a>, netCDF with provenance'
@@ -55,25 +60,18 @@ def strip(executed: NotebookNode) -> None:
 
 
 def fill_tables(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
-    """Put the tables of claims, costs and benchmarks where a page asks for them."""
+    """Put the tables of claims, costs and benchmarks, and the figures of notebooks, where a page asks for them."""
     if COSTS in text[0]:
         text[0] = text[0].replace(COSTS, costs.table())
     if BENCHMARKS in text[0]:
         text[0] = text[0].replace(BENCHMARKS, benchmarks.tables())
-    if SCORECARD in text[0]:
+    if SCORECARD in text[0] or VERDICTS in text[0]:
         executed = [notebook.executed(notebook.parameters(profile())) for notebook in source.read_all()]
-        text[0] = text[0].replace(SCORECARD, ledger.scorecard(*ledger.collect(executed)))
-
-
-def cost(of_profile: str) -> str:
-    """Say what the stored results behind the book cost to compute, from their own provenance."""
-    from sgdnoise.store import Store
-
-    store = Store(paths.RESULTS)
-    keys = {key for path in (store.folder / "used").glob(f"*-{of_profile}.json") for key in store.uses(path.stem)}
-    notes = [entry[1] for entry in map(store.read, sorted(keys)) if entry is not None]
-    seconds = sum(note["wall_time"] * int(note["threads"]) for note in notes)
-    return f"{len(notes)} results, {seconds / 3600:.2g} core-hours"
+        found = ledger.collect(executed)
+        text[0] = text[0].replace(SCORECARD, ledger.scorecard(*found)).replace(VERDICTS, ledger.verdicts(*found))
+    for name, figure in figures.BORROWED.findall(text[0]):
+        notebook = source.read(name)
+        figures.lend(notebook.executed(notebook.parameters(profile())), name, figure)
 
 
 def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
@@ -100,8 +98,9 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("source-read", fill_tables)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
+    app.add_css_file("chapters.css")
     app.connect("html-page-context", drop_thebe, priority=900)
     from sgdnoise import __version__
 
-    app.config.myst_substitutions = {"version": __version__, "profile": profile(), "cost": cost(profile())}
+    app.config.myst_substitutions = {"version": __version__, "profile": profile(), "cost": about.cost(profile())}
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -130,7 +130,7 @@ def local_temperature(
     symmetric: bool = False,
     drift_tolerance: float = DRIFT_TOLERANCE,
 ) -> xr.Dataset:
-    """Slope of the FDT curve at each lag, averaged over the stationary waiting times.
+    r"""Slope of the FDT curve at each lag, averaged over the stationary waiting times.
 
     Parameters
     ----------
@@ -139,12 +139,12 @@ def local_temperature(
     lags
         Lags where the slope is wanted; None for every lag up to the longest that the run allows.
     waiting_times
-        Waiting times to use; None for all that pass the test of stationarity.
+        Waiting times to use; None for all from the first at which the norm no longer drifts.
     window
         The slope is that of the least-squares line through so many points on either side of the lag.
     symmetric
-        Use the squared displacement :math:`B` for :math:`C(t_w,t_w)-C(t,t_w)`: the same in a stationary state, and
-        far less noisy in a simulation.
+        Use the squared displacement :math:`|w(t)-w(t_w)|^2/2N` for :math:`C(t_w,t_w)-C(t,t_w)`: the same in a
+        stationary state, and far less noisy in a simulation.
     drift_tolerance
         Largest accepted drift of the norm, as a part of the squared displacement.
 

@@ -1,6 +1,7 @@
 r"""Small fluctuations around the minimiser: what the FDT plot must look like where the noise is weak.
 
-Around the minimiser of :mod:`sgdnoise.statics` each eigenmode of the Hessian (:mod:`sgdnoise.spectrum`) of stiffness
+Around the minimiser of :func:`~sgdnoise.solve_statics` each eigenmode of the Hessian
+(:func:`~sgdnoise.hessian_spectrum`) of stiffness
 :math:`a` obeys, with :math:`\phi = 1-a\,dt` and :math:`\rho` the memory of the sampling chain,
 
 .. math:: x(t+dt) = \phi\,x(t) + dt\,\xi(t),\qquad \langle\xi(t)\xi(t+n\,dt)\rangle = \sigma^2(a)\,\rho^n .

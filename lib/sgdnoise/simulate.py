@@ -106,8 +106,8 @@ def simulate(
     Raises
     ------
     DivergedError
-        When the weights grow without bound, or full-batch descent does not settle
-        (see :mod:`sgdnoise.simulation.guard`).
+        When the weights grow without bound, or full-batch descent does not settle: its loss still rises in the
+        second half of the run.
 
     Examples
     --------
@@ -161,7 +161,8 @@ def simulate_paired(
 
     The result is that of one :func:`simulate` a run, bit for bit, and comes sooner: every data set is drawn once and
     every part of it is read once a step for all runs. Runs on the same data from the same start are paired, so that
-    their differences have smaller errors than either.
+    their differences have smaller errors than either. All options are those of :func:`simulate`, and hold for every
+    run.
 
     Parameters
     ----------
@@ -171,10 +172,6 @@ def simulate_paired(
         Pairs (algorithm, learning rate).
     duration
         Training time, a whole number of each of the learning rates.
-    features, replicas, realisations, seed, waiting_times, stop_gradient, record_every, loss_every, probes, precision
-        As for :func:`simulate`, the same for all runs.
-    on_divergence, workers, progress
-        As for :func:`simulate`.
 
     Returns
     -------

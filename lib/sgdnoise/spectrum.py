@@ -56,7 +56,7 @@ class Spectrum:
 
     @property
     def ratio(self) -> float:
-        r"""Aspect ratio :math:`c=\alpha P`: samples inside the margin per weight."""
+        r"""Aspect ratio :math:`c=\alpha P`, the samples inside the margin per weight."""
         return self.statics.problem.alpha * self.statics.curvature
 
     @property
@@ -74,12 +74,12 @@ class Spectrum:
 
     @property
     def atom(self) -> float:
-        """Fraction of the eigenvalues that equal the ridge: directions that no sample inside the margin feels."""
+        """Fraction of the eigenvalues that equal the ridge, of directions that no sample inside the margin feels."""
         return max(0.0, 1 - self.ratio)
 
     @property
     def softest(self) -> float:
-        """Smallest eigenvalue that a finite fraction of the weights feels: the ridge itself if there is an atom."""
+        """Smallest eigenvalue that a finite fraction of the weights feels; the ridge itself if there is an atom."""
         return self.ridge if self.atom > 0 else self.edges[0]
 
     @property
@@ -117,7 +117,7 @@ class Spectrum:
 
     @cached_property
     def outliers(self) -> tuple[float, ...]:
-        """Eigenvalues outside the bulk, in increasing order: none, one or two."""
+        """None, one or two eigenvalues outside the bulk, in increasing order."""
         return tuple(sorted(self._find_outliers()))
 
     def _screening(self, z: NDArray[np.complex128]) -> NDArray[np.complex128]:

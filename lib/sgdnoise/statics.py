@@ -6,12 +6,12 @@ replaced by :math:`\rho=\lambda/b`. Order parameters of that minimum, with :math
 :math:`k=1+\Delta V`:
 
 .. math:: \frac1V = \rho + \frac{\alpha\Delta}{k}\Pr(u<\kappa),\qquad
-          m = \frac{\alpha V}{k}E[(\kappa-u)_+],\qquad
+          m = \frac{\alpha V}{k}E[(\kappa-u)_+], \\
           q = m^2 + \frac{\alpha\Delta V^2}{k^2}E[(\kappa-u)_+^2].
 
-Everything follows from one number, :math:`x=(\kappa-m)/\sqrt{\Delta q}`. With the moments :math:`F_n(x)` of
-:func:`sgdnoise._gauss.hinge_moments` and :math:`t=\Delta V/k`, the first equation is a quadratic for :math:`k`,
-the last two become
+Everything follows from one number, :math:`x=(\kappa-m)/\sqrt{\Delta q}`. With the moments
+:math:`F_n(x)=E[(x-z)^n;\,z<x]` of a standard normal :math:`z` and :math:`t=\Delta V/k`, the first equation is a
+quadratic for :math:`k`, the last two become
 
 .. math:: \alpha t^2\Big(F_2+\frac{\alpha}{\Delta}F_1^2\Big) = 1,\qquad
           \sqrt{\Delta q}\,\Big(x+\frac{\alpha}{\Delta}tF_1\Big) = \kappa,
@@ -87,7 +87,7 @@ class Statics:
 
     @property
     def temperature_slope(self) -> float:
-        r"""Limit of :math:`T_\mathrm{eff}/dt` at short lag for a vanishing learning rate: half the force variance.
+        r"""Half the force variance, the limit of :math:`T_\mathrm{eff}/dt` at short lag for a vanishing learning rate.
 
         Zero without noise. Infinite for persistent SGD, whose temperature stays finite when the learning rate
         vanishes; see :func:`sgdnoise.linear_response` for it.

@@ -113,12 +113,13 @@ def effective_temperature(
     dataset
         Result of ``solve_dmft``, ``simulate`` or :func:`~sgdnoise.linear_response`.
     method
-        ``"line"``, ``"tail"`` or ``"chord"``, as described at the top of this module.
+        ``"line"``: slope of the least-squares line through the window. ``"tail"``: slope of its last points.
+        ``"chord"``: slope from one end of the whole curve to the other.
     lags
         Shortest and longest lag of the window. None: ``(0, 2.5)`` for ``line``, for the others from 0 to the longest
         lag that leaves waiting times from the middle of the run on.
     waiting_times
-        Waiting times to average over; None for all that pass the test of stationarity (see :mod:`sgdnoise.fdt`).
+        Waiting times to average over; None for all from the first at which the norm no longer drifts.
     points
         How many points make the tail.
     symmetric
@@ -198,6 +199,13 @@ def tail_slopes(dataset: xr.Dataset, points: Sequence[int] = (5, 10, 15)) -> xr.
     -------
     xarray.Dataset
         ``slope`` and ``error`` with dimensions (points, waiting_time); NaN at waiting times too close to the end.
+
+    Examples
+    --------
+    >>> import sgdnoise as sn
+    >>> theory = sn.linear_response(sn.Problem(alpha=6), sn.SGD(batch=0.1), learning_rate=0.1, duration=2.0)
+    >>> sn.tail_slopes(theory, points=(5, 10)).slope.values.round(4).tolist()
+    [[0.0135], [0.014]]
     """
     curve = fdt_curve(dataset)
     x, y = curve.integrated_response.values, curve.displacement.values

@@ -1,0 +1,336 @@
+# ---
+# jupyter:
+#   expected_seconds:
+#     paper: 12
+#     smoke: 5
+#     standard: 8
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What a memory kernel is
+#
+# :::{admonition} What you will learn
+# :class: learn
+# How a system of many variables becomes an equation for one of them. You need no knowledge of the field: we leave
+# variables out, first of a toy and then of a network, and look at what their absence leaves behind, which is a memory
+# and a noise. Then we take one sample out of a training set and put it back, and see why a theory of training has to
+# speak of *responses*.
+# :::
+#
+# Dynamical mean-field theory, DMFT for short, has a reputation for long calculations. Its idea is short. A network has
+# many weights and is trained on many samples, and everything is coupled to everything. But each weight feels the
+# samples only through a sum of many small terms, and each sample feels the weights only through a sum of many small
+# terms. Sums of many small terms are Gaussian, and a Gaussian is known when its mean and its covariance are known. So
+# it is enough to follow *one* weight and *one* sample, in a noise that has the right covariance
+# {cite:p}`mezard1987spin,georges1996dynamical`. Two things need care. What one left out comes back later: a **memory**.
+# And the noise knows a little of the very variable that it acts on, because the others have answered to it: a
+# **response**. This page shows the two, each in a case where nothing is hidden.
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %% tags=["hide-input"]
+# Set up.
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.patches import Circle, FancyArrowPatch
+from myst_nb import glue
+
+import sgdnoise as sn
+from bookbuild.figures import publish
+from sgdnoise import plotting
+from sgdnoise.dmft.population import Population
+from sgdnoise.dmft.weights import Weights
+
+plotting.use_style()
+size = {
+    "smoke": {"features": 200, "taken_out": 20, "paths": 600},
+    "standard": {"features": 400, "taken_out": 40, "paths": 2000},
+    "paper": {"features": 800, "taken_out": 80, "paths": 6000},
+}[profile]
+blue, red, green = (plotting.COLORS[name] for name in ("blue", "red", "green"))
+
+# %% [markdown]
+# ## Leave something out, and it comes back as memory
+#
+# Take two coupled numbers, each of which relaxes, in steps of $dt$:
+#
+# $$
+# \begin{aligned}
+# x(t+1) &= x(t) - dt\,[\,a\,x(t) - k\,y(t)\,], \\
+# y(t+1) &= y(t) - dt\,[\,e\,y(t) - k\,x(t)\,], \qquad y(0) = 0 .
+# \end{aligned}
+# $$ (eq-toy)
+#
+# Suppose that we care for $x$ only. The second equation can be solved for $y$: it is the sum of what $x$ did to it,
+# each contribution faded by $(1-e\,dt)$ a step. Put into the first,
+#
+# $$
+# \begin{gathered}
+# x(t+1) = x(t) - dt\,a\,x(t) + dt\sum_{u<t} K(t-u)\,x(u), \\
+# K(n) = k^2\,dt\,(1-e\,dt)^{n-1} .
+# \end{gathered}
+# $$ (eq-toy-memory)
+#
+# One variable is gone and nothing is lost. The price is that $x$ now depends on its own past, through the *memory
+# kernel* $K$. It says how strongly what $x$ was $n$ steps ago pulls on it now: it went into $y$ then, and comes out of
+# $y$ now. A slow $y$ remembers for long; with $K=0$ the motion of $x$ would be that without $y$.
+
+# %%
+dt, a, e, k = 0.1, 1.0, 0.5, 0.6
+steps = 80
+x, y = np.ones(steps + 1), np.zeros(steps + 1)
+for t in range(steps):
+    x[t + 1] = x[t] - dt * (a * x[t] - k * y[t])
+    y[t + 1] = y[t] - dt * (e * y[t] - k * x[t])
+
+kernel = k**2 * dt * (1 - e * dt) ** np.arange(steps)  # K(1), K(2), ...
+alone = np.ones(steps + 1)
+for t in range(steps):
+    alone[t + 1] = alone[t] - dt * a * alone[t] + dt * kernel[:t][::-1] @ alone[:t]
+
+# %% tags=["hide-input"]
+# Draw the toy and its kernel.
+time = dt * np.arange(steps + 1)
+figure, (left, right) = plt.subplots(1, 2)
+left.plot(time, x, "-", color=blue, label="$x$, from both equations")
+left.plot(time[::5], alone[::5], "o", color=red, label="$x$, from one with memory")
+left.plot(time, y, "--", color=green, label="$y$, left out")
+left.plot(time, (1 - dt * a) ** np.arange(steps + 1), ":", color="0.5", label="$x$ without $y$")
+left.set(xlabel="time", ylim=(0, 1.05))
+left.legend()
+right.plot(time[1:], kernel / dt, "-", color="k")
+right.set(xlabel="how long ago", ylabel="memory kernel $K/dt$", ylim=(0, None))
+publish("toy", figure)
+glue("toy_gap", f"{np.abs(x - alone).max():.0e}", display=False)
+
+# %% [markdown]
+# ```{glue:figure} toy
+# ---
+# name: fig-toy
+# alt: >-
+#   Left, two numbers against time: the solid line of x from both equations, points of x from the single equation with
+#   memory, the dashed y that was left out, and a dotted line of x without y. Right, the memory kernel against how long
+#   ago, an exponential.
+# ---
+# The two numbers of {eq}`eq-toy` with $a=1$, $e=0.5$, $k=0.6$ and $x(0)=1$. Left: $x$ computed with $y$ (line) and from
+# {eq}`eq-toy-memory` without it (points), which differ by at most {glue:text}`toy_gap`. Right: the kernel.
+# ```
+#
+# If $y$ had started at a random value, or had been pushed at random, there would be one more term in
+# {eq}`eq-toy-memory`, a random force that does not depend on $x$. Variables that are left out always come back in
+# these two forms: a **memory** of what one did to them, and a **noise** that they bring along.
+#
+# ## Take one sample out, and put it back
+#
+# Now a network. All samples but one pull on the weights; what does that one sample feel? Here is the picture, in two
+# steps.
+
+# %% tags=["hide-input"]
+# Draw the diagram of the two steps.
+figure, panels = plt.subplots(1, 2, figsize=(7.0, 2.5))
+for axes, back in zip(panels, (False, True), strict=True):
+    axes.set(xlim=(0, 10), ylim=(0, 5), title="2. the sample is back" if back else "1. the sample is out")
+    axes.set_aspect("equal")
+    axes.axis("off")
+    axes.add_patch(Circle((7.6, 2.6), 1.7, facecolor="0.93", edgecolor="0.3"))
+    axes.text(7.6, 2.6, "weights,\nall other\nsamples", ha="center", va="center")
+    style = "-" if back else (0, (3, 2))
+    axes.add_patch(Circle((1.6, 2.6), 0.9, facecolor="white", edgecolor=blue, linestyle=style))
+    axes.text(1.6, 2.6, r"sample $\mu$", ha="center", va="center", color=blue, fontsize=8)
+    bend = 0.35 if back else 0.0
+    arrow = {"arrowstyle": "-|>", "mutation_scale": 12, "linewidth": 1.2}
+    axes.add_patch(FancyArrowPatch((5.9, 2.8), (2.6, 2.8), connectionstyle=f"arc3,rad={bend}", color="0.3", **arrow))
+    axes.text(4.3, 3.9 if back else 3.1, "a Gaussian field", ha="center", fontsize=8, color="0.3")
+    if back:
+        axes.add_patch(FancyArrowPatch((2.6, 2.4), (5.9, 2.4), connectionstyle="arc3,rad=0.35", color=blue, **arrow))
+        axes.text(4.3, 1.0, "its pull", ha="center", fontsize=8, color=blue)
+        axes.add_patch(FancyArrowPatch((6.2, 1.5), (1.9, 1.7), connectionstyle="arc3,rad=-0.5", color=red, **arrow))
+        axes.text(4.3, 0.05, "the answer, later", ha="center", fontsize=8, color=red)
+publish("cavity", figure)
+
+# %% [markdown]
+# ```{glue:figure} cavity
+# ---
+# name: fig-cavity
+# alt: >-
+#   Two diagrams. In the first, a dashed circle for one sample beside a large circle for the weights and all other
+#   samples, with one arrow to the sample, a Gaussian field. In the second, the sample is back: an arrow shows its pull
+#   on the weights, and another the answer of the weights, which comes back later.
+# ---
+# The cavity argument. Left: one sample is taken out, and the others are trained without it. The field that it would
+# feel is a sum over weights that know nothing of it. Right: with the sample back, it pulls on the weights, and a part
+# of what it feels is the answer of the weights to its own earlier pulls.
+# ```
+#
+# While the sample is out, its field $h_\mu = y_\mu x_\mu\cdot w/\sqrt N$ is a sum of many terms in which $x_\mu$ and
+# $w$ are independent: Gaussian, with the covariance of the weights. Once it is back, each of its pulls moves the
+# weights by a small amount along $x_\mu$. On any other sample that has an effect of order $1/\sqrt N$. On the sample
+# itself it has one of order one, because $x_\mu$ points along $x_\mu$: nothing averages out. How much of a push at
+# $t'$ is left at $t$ is the **response** of the weights, $R(t,t')$. So the sample feels
+#
+# $$
+# h_\mu(t) \;=\; h_\mu^\mathrm{out}(t) \;-\; \Delta\,dt \sum_{t'<t} R(t,t')\; s_\mu(t')\,\ell'(h_\mu(t')) .
+# $$ (eq-cavity)
+#
+# That is all the mystery there is to responses: they tell what comes back of one's own pull. We can watch it. We train
+# a network by gradient descent on all samples, and again without one sample, for a number of samples in turn; and we
+# compare the difference of the two fields with the sum in {eq}`eq-cavity`, the response taken from the theory.
+
+# %%
+problem = sn.Problem(alpha=3, delta=1.0, ridge=1.0)
+dt, steps, N = 0.1, 40, size["features"]
+rng = np.random.default_rng(seed)
+data = 1 / np.sqrt(N) + np.sqrt(problem.delta) * rng.standard_normal((round(problem.alpha * N), N))  # y_mu x_mu
+start = rng.standard_normal(N)
+
+
+def train(samples):
+    """Gradient descent on these samples; the weights at every step."""
+    weights = [start]
+    for _ in range(steps):
+        h = samples @ weights[-1] / np.sqrt(N)
+        force = samples.T @ problem.loss.slope(h, problem.margin) / np.sqrt(N)
+        weights.append(weights[-1] - dt * (force + problem.ridge * weights[-1]))
+    return np.array(weights)
+
+
+whole = train(data)
+within, without = [], []  # the field of a sample at every step, trained with it and without it
+for sample in range(size["taken_out"]):
+    within.append(whole @ data[sample] / np.sqrt(N))
+    without.append(train(np.delete(data, sample, axis=0)) @ data[sample] / np.sqrt(N))
+within, without = np.array(within), np.array(without)
+
+
+# %% [markdown]
+# ## The kernels of the theory, and one pass through time
+#
+# The response needs a theory of the weights, and that of the weights needs the samples: this is the circle that
+# {doc}`/book/dmft` closes. Seen from the weights, all the samples have been left out, and they come back as in the toy:
+# as a memory, $\Gamma(t,t')$, how what the weights were at $t'$ pulls on them at $t$, and as a noise, with the
+# covariance $M(t,t')$ of the forces at two times. What the solver does fits into a few lines. It holds a population of
+# samples, and goes once through time: from their fields to the kernels at this step, from the kernels to the weights of
+# the next.
+
+
+# %%
+def kernels(problem, algorithm, dt, steps, paths):
+    """Solve the theory in one pass, and keep its kernels R, Gamma and M."""
+    shape, stream = (steps, 1, paths), np.random.SeedSequence(seed)
+    population = Population.draw(problem, algorithm.chain(dt), dt, shape, True, stream)
+    weights = Weights(problem, dt, steps, replicas=1)
+    Gamma, M = np.zeros((steps, steps)), np.zeros((steps, steps))
+    for t in range(steps):
+        r = population.fields(t, weights.m[t], weights.L, weights.G)  # what the samples feel at t
+        averages = population.advance(t, r, weights.G)  # mean pull, noise and memory at t
+        Gamma[t, : t + 1], M[t, : t + 1] = averages.Gamma, averages.M[0]
+        weights.step(t, averages)  # the weights at t+1
+    return weights.G[:, 1:], Gamma, M
+
+
+response = kernels(problem, sn.GD(), dt, steps, size["paths"])[0]
+pulls = problem.loss.slope(within[:, :-1], problem.margin)
+answer = -problem.delta * dt * pulls @ response.T
+
+# %% tags=["hide-input"]
+# Compare the answer in networks with that of the theory.
+times = dt * np.arange(steps + 1)
+figure, (left, right) = plt.subplots(1, 2)
+shown = int(np.argmax(np.abs(within[:, -1] - without[:, -1])))  # the sample with the largest answer
+left.plot(times, without[shown], "--", color="0.4", label="trained without it")
+left.plot(times, within[shown], "-", color=blue, label="trained with it")
+left.plot(times[::3], (without + answer)[shown, ::3], "o", color=red, label="without it, and the answer")
+left.set(xlabel="time $t$", ylabel=r"field of one sample, $h_\mu(t)$")
+left.legend()
+right.plot(answer[:, -1], (within - without)[:, -1], "o", color=blue)
+ends = np.array([0.0, 1.05 * answer[:, -1].max()])
+right.plot(ends, ends, "-", color="0.6", linewidth=1, zorder=0)
+right.set(xlabel="answer by the theory", ylabel="answer in the network", title=f"$t={dt * steps:g}$, all samples")
+publish("answer", figure)
+miss = np.sqrt(np.mean((within - without - answer)[:, -1] ** 2) / np.mean((within - without)[:, -1] ** 2))
+glue("miss", f"{100 * miss:.0f}", display=False)
+glue("largest", f"{np.abs(answer[:, -1]).max():.1f}", display=False)
+glue("features", N, display=False)
+glue("taken_out", size["taken_out"], display=False)
+
+# %% [markdown]
+# ```{glue:figure} answer
+# ---
+# name: fig-answer
+# alt: >-
+#   Left, the field of one sample against time: dashed when the network is trained without it, solid when it is trained
+#   with it, and points for the first plus the answer by the theory. Right, the difference of the two fields in the
+#   network against the answer by the theory for all samples that were taken out, with the diagonal.
+# ---
+# Left: the field of one sample in a network of {glue:}`features` features that was trained without the sample (dashed)
+# and with it (line), and the first with the answer of {eq}`eq-cavity` added (points). Right: the answer at the end of
+# training for {glue:}`taken_out` samples, by the theory and in the network. Gradient descent, $\alpha=3$,
+# $\Delta=\lambda=\kappa=1$, $dt=0.1$.
+# ```
+#
+# The answer is not small: a sample ends up to {glue:text}`largest` nearer to the margin than if it had not been
+# trained on. A theory without responses would take the training set for new data. What is left between network and
+# theory, {glue:text}`miss` per cent of the answer, is the finite size.
+#
+# ## What the kernels look like
+
+# %%
+algorithms = {
+    "GD": sn.GD(),
+    "SGD, $b=0.3$": sn.SGD(batch=0.3),
+    r"p-SGD, $b=0.3$, $\tau=2$": sn.PersistentSGD(batch=0.3, persistence=2.0),
+}
+unsat, rate, length, wait = sn.Problem(alpha=6, delta=1.0, ridge=1.0), 0.1, 80, 40
+found = {name: kernels(unsat, algorithm, rate, length, size["paths"]) for name, algorithm in algorithms.items()}
+
+# %% tags=["hide-input"]
+# Draw the three kernels against the lag.
+figure, panels = plt.subplots(1, 3, figsize=(7.6, 2.6))
+lag = rate * np.arange(length - wait)
+for (name, (R, Gamma, M)), color, style in zip(found.items(), (blue, red, green), ("-", "--", "-."), strict=True):
+    panels[0].plot(lag, R[wait + 1 :, wait][: lag.size], linestyle=style, color=color, label=name)
+    panels[1].plot(lag[1:], -Gamma[wait + 1 :, wait] / rate, linestyle=style, color=color)
+    panels[2].plot(lag, M[wait:, wait] / M[wait, wait], linestyle=style, color=color)
+panels[0].set(ylabel="response $R(t,t')$", ylim=(0, None))
+panels[1].set(ylabel=r"memory $-\Gamma(t,t')/dt$")
+panels[2].set(ylabel="noise $M(t,t')/M(t',t')$", ylim=(0, None))
+for axes in panels:
+    axes.set(xlabel="lag $t-t'$", xlim=(0, 3))
+panels[0].legend(fontsize=7)
+publish("kernels", figure)
+short, long = (float(found[name][2][wait + 1, wait] / found[name][2][wait, wait]) for name in list(algorithms)[1:])
+glue("noise_sgd", f"{short:.2f}", display=False)
+glue("noise_psgd", f"{long:.2f}", display=False)
+
+# %% [markdown]
+# ```{glue:figure} kernels
+# ---
+# name: fig-kernels
+# alt: >-
+#   Three panels against the lag, each with a line for GD, SGD and persistent SGD: the response of the weights, the
+#   memory kernel, and the covariance of the noise over its value at lag zero.
+# ---
+# The kernels of the theory from $t'=4$ on: response of the weights to a push, memory that the samples provide, and
+# covariance of the noise over its value at lag zero. $\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$.
+# ```
+#
+# One step on, the noise of vanilla SGD keeps {glue:text}`noise_sgd` of its variance, about $b$: the samples are the
+# same, but the batch is another. That of p-SGD keeps {glue:text}`noise_psgd`, because the batch is nearly the same
+# too, and goes on to be so for a time $b\tau$. Gradient descent has a force with a covariance as well, and no noise:
+# the force of each sample is random to us, who do not know the data, and the same at all times. The response lives
+# longer with batches than without because they pull $b$ times more weakly.
+#
+# :::{admonition} What was found
+# :class: found
+# - What is left out of a system comes back as a memory of the past and as a noise.
+# - A sample feels a Gaussian field and the answer to its own pulls. In real networks that answer is what the theory
+#   says, to {glue:text}`miss` per cent at this size.
+# - Everything that the theory needs is three functions of two times, $R$, $\Gamma$ and $M$, and one pass through time
+#   gives them. {doc}`/book/dmft` writes the equations down.
+# :::
