@@ -1,14 +1,16 @@
-"""What several test files share: a smoke-profile book built in a copy of the project."""
+"""What several test files share: a smoke-profile book built in a copy of the project, and a browser to read it."""
 
 import fcntl
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from bookbuild import browser as chromium
 from bookbuild.paths import ROOT
 
 COPIED = ("book", "notebooks", "lib", "_config.yml", "_toc.yml", "requirements.lock", "README.md", "CITATION.cff")
@@ -78,3 +80,39 @@ def project(finished):
 def html(finished):
     """The rendered book."""
     return finished[1]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium without a window; where there is none, what needs it is skipped (and fails in CI)."""
+    from playwright.sync_api import sync_playwright  # most tests need none of it
+
+    path = chromium.find()
+    if path is None:
+        reason = "no Chromium here; install the package chromium (apt-get install chromium) to run this test"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=list(chromium.FLAGS))
+        yield launched
+        launched.close()
+
+
+@contextmanager
+def watched(browser, **options):
+    """A page that notes every complaint and every request that leaves the disk."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "offline": True, **options})
+    page = context.new_page()
+    page.complaints, page.outside = [], []
+    page.on("console", lambda message: page.complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    local = ("file:", "data:", "blob:", "about:")
+    page.on("request", lambda request: None if request.url.startswith(local) else page.outside.append(request.url))
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A watched page of the size of a desktop."""
+    with watched(browser) as page:
+        yield page
