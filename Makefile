@@ -36,6 +36,10 @@ setup: ## make the environment in .venv (the other targets do it by themselves)
 book: setup ## run every notebook and render the book
 	@$(RUN) -m bookbuild book --profile $(PROFILE)
 
+.PHONY: pdf
+pdf: setup ## the book as one PDF (needs Chromium; where it is, make book makes the PDF too)
+	@$(RUN) -m bookbuild pdf --profile $(PROFILE)
+
 .PHONY: test
 test: setup ## lint, type check and the whole test suite, with the JIT on and off
 	@began=$$(date +%s) \

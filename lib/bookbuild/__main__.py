@@ -1,4 +1,4 @@
-"""The commands behind the Makefile: ``python -m bookbuild {book,notebook,pair,serve,bench,kernels,timed,readme}``."""
+"""The commands behind the Makefile; ``python -m bookbuild --help`` lists them."""
 
 import argparse
 import contextlib
@@ -22,6 +22,12 @@ def make_book(arguments: argparse.Namespace) -> None:
     """Build the book and say where it is."""
     first = book.build(arguments.profile)
     print(f"The book ({arguments.profile} profile) is ready. Open {first.as_uri()}")
+
+
+def make_pdf(arguments: argparse.Namespace) -> None:
+    """Build the book with its PDF and say where that is."""
+    book.build(arguments.profile, need_pdf=True)
+    print(f"The book ({arguments.profile} profile) as one PDF: {os.path.relpath(book.pdf_file(arguments.profile))}")
 
 
 def run_notebook(arguments: argparse.Namespace) -> None:
@@ -97,6 +103,9 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("book", help="run the notebooks and render the book")
     one.set_defaults(run=make_book)
+    one.add_argument("--profile", default="standard")
+    one = commands.add_parser("pdf", help="the same, and one PDF of it all")
+    one.set_defaults(run=make_pdf)
     one.add_argument("--profile", default="standard")
     one = commands.add_parser("notebook", help="run one notebook")
     one.set_defaults(run=run_notebook)

@@ -5,7 +5,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,21 +16,27 @@ from pathlib import Path
 
 import nbformat
 
-from bookbuild import figures, kernels, ledger, paths, source
+from bookbuild import browser, figures, kernels, ledger, paths, pdf, source
 from bookbuild.check import check_book
+from bookbuild.links import check_links
 from bookbuild.progress import load_timings, save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, results_label, run_all, say
-from bookbuild.sphinx_ext import DOWNLOADS, PROFILE_VARIABLE, strip
+from bookbuild.spare import drop_spare
+from bookbuild.sphinx_ext import DOWNLOADS, PDF_PLACE, PROFILE_VARIABLE, strip
 
-MATHJAX = re.compile(r"_static/mathjax/([\w-]+\.js)")
 STAMP = ".finished.json"
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
 
 
-def build(profile: str) -> Path:
-    """Run the notebooks, render and check the book; return its first page. What is up to date is left alone."""
+def build(profile: str, need_pdf: bool = False) -> Path:
+    """Run the notebooks, render and check the book; return its first page. What is up to date is left alone.
+
+    The book has a PDF where there is a Chromium to print it; with ``need_pdf`` it must.
+    """
     source.check_profile(profile)
+    if need_pdf and browser.find() is None:
+        raise Refusal(pdf.MISSING)
     writable(paths.BUILD)
     with only_one():
         began = time.monotonic()
@@ -44,14 +49,19 @@ def build(profile: str) -> Path:
         run_all(jobs)
         ledger.check(*ledger.collect(job.output for job in jobs), profile)
         key = book_key(profile, [job.output for job in jobs])
-        if finished(key):
+        if finished(key) and (not need_pdf or pdf_file(profile).is_file()):
             say("The book is up to date.")
         else:
-            render(profile, key)
+            render(profile, key, need_pdf)
             if from_scratch:
                 notebooks = sum(load_timings()[job.label] for job in jobs)
                 save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": notebooks})
     return paths.HTML / "index.html"
+
+
+def pdf_file(profile: str, html: Path = paths.HTML) -> Path:
+    """Return where the PDF of a book belongs."""
+    return html / DOWNLOADS / pdf.file_name(profile)
 
 
 def forget_without_results(jobs: list[Job]) -> None:
@@ -68,7 +78,7 @@ def forget_without_results(jobs: list[Job]) -> None:
 def book_key(profile: str, executed: list[Path]) -> str:
     """Hash of everything that the rendered book depends on."""
     inputs = source.tree_hash(*(paths.ROOT / name for name in INPUTS))
-    parts = [profile, inputs, source.tree_hash(*executed)]
+    parts = [profile, inputs, source.tree_hash(*executed), f"a browser: {browser.find() is not None}"]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -84,7 +94,7 @@ def finished(key: str) -> bool:
     return True
 
 
-def render(profile: str, key: str) -> None:
+def render(profile: str, key: str, need_pdf: bool) -> None:
     """Render into a scratch folder with warnings as errors, check, then swap."""
     say("Rendering the book.")
     with tempfile.TemporaryDirectory(dir=paths.SCRATCH) as scratch:
@@ -103,20 +113,13 @@ def render(profile: str, key: str) -> None:
             for line in complaints[:20] or text.splitlines()[-20:]:
                 say("  " + line)
             raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(log)}")
-        drop_spare_mathjax(made)
+        drop_spare(made)
         export_results(profile, made)
+        offer_pdf(profile, made, need_pdf)
         check_book(made, profile)
+        check_links(made, paths.OUTSIDE_LINKS)
         (made / STAMP).write_text(json.dumps({"key": key, "profile": profile}), encoding="utf-8")
         swap(made, paths.HTML, Path(scratch) / "previous")
-
-
-def drop_spare_mathjax(html: Path) -> None:
-    """Remove the bundles of MathJax that no page loads, two thirds of an otherwise small site."""
-    used = {name for page in html.rglob("*.html") for name in MATHJAX.findall(page.read_text(encoding="utf-8"))}
-    if used:  # otherwise something has changed, and nothing is safe to remove
-        for bundle in (html / "_static" / "mathjax").glob("*.js"):
-            if bundle.name not in used:
-                bundle.unlink()
 
 
 def export_results(profile: str, html: Path) -> None:
@@ -137,6 +140,28 @@ def export_results(profile: str, html: Path) -> None:
         nbformat.write(executed, html / DOWNLOADS / f"{label}.ipynb")
         if keys:
             write_zip(store, keys, html / DOWNLOADS / f"{label}.zip")
+
+
+def offer_pdf(profile: str, html: Path, need_pdf: bool) -> None:
+    """Print the book, if that can be done here, and say on its first page where the PDF is, or how to make one."""
+    offer = "<code>make pdf</code> makes one PDF of the whole book"
+    if browser.find() is not None:
+        say("Printing the book.")
+        try:
+            pdf.make(html, profile, pdf_file(profile, html))
+            address = f"../{DOWNLOADS}/{pdf.file_name(profile)}"
+            offer = (
+                f'<a href="{address}" download>The whole book as one PDF</a>, to print or to read away from a screen'
+            )
+        except Refusal as refusal:
+            if need_pdf:
+                raise
+            say(f"The book has no PDF: {refusal}.")
+    page = html / "book" / "index.html"
+    text = page.read_text(encoding="utf-8")
+    if PDF_PLACE not in text:
+        raise Refusal(f"the first page of the book must have the place {PDF_PLACE}, where the PDF is offered")
+    page.write_text(text.replace(PDF_PLACE, offer), encoding="utf-8")
 
 
 def swap(new: Path, place: Path, aside: Path) -> None:

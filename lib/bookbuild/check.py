@@ -29,13 +29,15 @@ FETCHING_LINKS = {"stylesheet", "preload", "prefetch", "icon", "shortcut", "modu
 
 
 class Page(HTMLParser):
-    """The addresses that a page makes the browser fetch, and its images."""
+    """The addresses that a page makes the browser fetch, its images, its links and the names that links lead to."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.fetched: list[str] = []
         self.images: list[str] = []
         self.downloads: list[str] = []
+        self.links: list[str] = []
+        self.names: set[str] = set()
         self.style = False
         self.feed(html)
 
@@ -48,8 +50,11 @@ class Page(HTMLParser):
             self.fetched.append(values.get("href", ""))
         if tag == "img":
             self.images.append(values.get("src", ""))
-        if tag == "a" and "download" in values and not is_outside(values.get("href", "")):
-            self.downloads.append(values.get("href", ""))
+        if tag in ("a", "area") and "href" in values:
+            self.links.append(values["href"])
+            if "download" in values and not is_outside(values["href"]):
+                self.downloads.append(values["href"])
+        self.names |= {values[name] for name in ("id", "name") if values.get(name)}
         self.style = tag == "style"
         self.fetched += style_addresses(values.get("style", ""))
 

@@ -19,6 +19,7 @@ from bookbuild.source import Notebook, check_profile
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
 DOWNLOADS = "downloads"
 SCORECARD, VERDICTS = "<!-- scorecard -->", "<!-- verdicts -->"
+PDF_PLACE = "<!-- pdf -->"
 COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
 
 
@@ -48,7 +49,9 @@ def read_executed(text: str) -> NotebookNode:
     files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook</a>'
     if (paths.RESULTS / "used" / f"{name}.json").is_file():
         files += f', <a href="../{DOWNLOADS}/{name}.zip" download>the results behind it</a>, netCDF with provenance'
-    executed.cells.append(nbformat.v4.new_markdown_cell(f":::{{note}}\nTo take away: {files}.\n:::"))
+    executed.cells.append(
+        nbformat.v4.new_markdown_cell(f":::{{note}}\n:class: screen-only\nTo take away: {files}.\n:::")
+    )
     return executed
 
 
