@@ -56,6 +56,7 @@ test: setup ## lint, type check and the whole test suite, with the JIT on and of
 
 .PHONY: faults
 faults: setup ## kills, full disks, damaged files, a cluster, random input: several minutes
+	@$(RUN) -m bookbuild kernels
 	@$(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -m faults $(ARGS)
 
 .PHONY: notebook
