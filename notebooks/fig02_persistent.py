@@ -182,6 +182,8 @@ glue("limit", f"{limit:.2f}", display=False)
 for i, name in enumerate(("turning", "turning_later")):
     highest = max(by_tau, key=lambda tau: float(slopes[by_tau[tau]].slope[i]))
     glue(name, f"{highest:g}", display=False)
+highest = max(by_tau, key=lambda tau: chords[by_tau[tau]].value)
+glue("turning_chord", f"{highest:g}", display=False)
 
 
 def runs_away(algorithm):
@@ -220,7 +222,7 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # {glue:text}`without_tau` at $b=0.3$ and for $b=$ {glue:text}`without_batch` at $\tau=2$ are then slopes at whatever
 # lag its runs ended, which it does not say. Even their order depends on it: of the five persistence times the hottest
 # is $\tau=$ {glue:text}`turning` over lags from 0.5 to 1, $\tau=$ {glue:text}`turning_later` over lags from 1.5 to 2,
-# and the longest by $T_\mathrm{int}$.
+# and $\tau=$ {glue:text}`turning_chord` by $T_\mathrm{int}$.
 #
 # :::{admonition} What was found
 # :class: found

@@ -166,10 +166,8 @@ glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.
 # $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle ({glue:text}`missing`) are left out.
 # ```
 #
-# The limit is not a mystery, and it is GD: gradient descent with the ridge $\lambda/b$. The static theory predicts
-# that the magnetisations of the two algorithms, SGD less GD, differ by {glue:text}`explained`; at the smallest
-# learning rate we measure {glue:text}`measured`. What the figure of the paper shows is that its two algorithms
-# minimise different functions.
+# The limit is not a mystery, and it is GD: gradient descent with the ridge $\lambda/b$. What the figure of the paper
+# shows is that its two algorithms minimise different functions.
 #
 # :::{admonition} What was found
 # :class: found

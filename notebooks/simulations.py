@@ -200,9 +200,8 @@ display(Markdown("\n".join(lines)))
 #
 # :::{admonition} What was found
 # :class: found
-# - Scatter from one data set to the next and the correction of order $1/N$ are of similar size where the paper works:
-#   in the UNSAT phase the largest correction at $N=750$ is {glue:text}`visible` standard errors of a mean over 100
-#   data sets.
+# - Whether the correction of order $1/N$ can be seen depends on the number of data sets: in the UNSAT phase the largest
+#   one at $N=750$ is {glue:text}`visible` standard errors of a mean over 100 data sets.
 # - In the SAT phase small networks can stop by accident, when no sample of a batch pulls. For a thousand features
 #   that is unlikely.
 # - Gradient descent settles below a largest learning rate only, and above it leaves an oscillation that looks like a
