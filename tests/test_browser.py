@@ -1,4 +1,8 @@
-"""The book as a reader sees it: opened from disk in a browser with no network."""
+"""The book as a reader sees it: opened from disk in a browser with no network, wide and narrow, light and dark."""
+
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -8,8 +12,35 @@ from bookbuild.paths import BUILD, TOC
 
 pytestmark = pytest.mark.endtoend
 
-PAGES = list(toc_pages(yaml.safe_load(TOC.read_text())))
+PAGES = [*toc_pages(yaml.safe_load(TOC.read_text())), "genindex", "search"]
 SCREENSHOTS = BUILD / "screenshots"
+LOOKS = (Path(__file__).parent / "looks.js").read_text()
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
+# Contrast is slow to measure, and the same wherever colours, ground and size are: one text of each kind is looked at.
+RUN_AXE = """async ([rules, contrast]) => {
+  const seen = new Set();
+  document.querySelectorAll("[data-sample]").forEach(element => element.removeAttribute("data-sample"));
+  for (const element of document.querySelectorAll("body *")) {
+    const words = [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    if (!words || element.closest("mjx-container") || !element.checkVisibility({visibilityProperty: true})) continue;
+    const style = getComputedStyle(element);
+    let kind = [style.color, style.fontSize, style.fontWeight, style.textDecorationLine, style.opacity].join();
+    for (let around = element; around; around = around.parentElement) {
+      const ground = getComputedStyle(around).backgroundColor;
+      if (ground !== "rgba(0, 0, 0, 0)") kind += ground;
+    }
+    if (!seen.has(kind)) element.setAttribute("data-sample", "");
+    seen.add(kind);
+  }
+  const settings = {resultTypes: ["violations"], preload: false};
+  const found = [await axe.run({include: [["[data-sample]"]]}, {...settings, runOnly: contrast})];
+  const others = {rules: Object.fromEntries(contrast.map(rule => [rule, {enabled: false}]))};
+  if (rules) found.push(await axe.run(document, {...settings, ...others}));
+  return found.flatMap(run => run.violations).flatMap(
+    violation => violation.nodes.map(n => `${violation.id}: ${n.html.slice(0, 120)} ${n.failureSummary}`));
+}"""
+CONTRAST = ["color-contrast", "link-in-text-block"]
+SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 375, "height": 800}}
 
 
 def open_page(page, file):
@@ -20,18 +51,59 @@ def open_page(page, file):
         page.evaluate("MathJax.startup.promise")
 
 
+def dress(page, theme, size):
+    """Switch a page that is open already: its formulas need not be typeset again."""
+    page.evaluate("theme => Object.assign(document.documentElement.dataset, {theme, mode: theme})", theme)
+    page.set_viewport_size(SIZES[size])
+    # The theme makes boxes that scroll reachable by keyboard a moment after a change of size.
+    page.wait_for_timeout(350)
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_page_renders_without_network(page, html, name):
-    file = html / f"{name}.html"
-    open_page(page, file)
+def test_page_as_readers_see_it(page, html, name):
+    """From disk, without network; wide and narrow, light and dark; for eyes and for assistive technology."""
+    open_page(page, html / f"{name}.html")
     formulas = page.locator(".math").count()
     assert page.locator("mjx-container").count() >= formulas
     assert page.locator("mjx-merror").count() == 0
-    assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    page.evaluate(AXE)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    found = []
+    for theme, size in (("light", "desktop"), ("dark", "desktop"), ("dark", "phone"), ("light", "phone")):
+        dress(page, theme, size)
+        all_rules = (theme, size) in (("light", "desktop"), ("dark", "phone"))  # the others ask for nothing but colours
+        found += [f"{theme}, {size}: {complaint}" for complaint in page.evaluate(LOOKS)]
+        found += [f"{theme}, {size}: {complaint}" for complaint in page.evaluate(RUN_AXE, [all_rules, CONTRAST])]
+        picture = SCREENSHOTS / f"{name.replace('/', '-')}-{theme}-{size}.jpg"
+        page.screenshot(path=picture, full_page=True, type="jpeg", quality=60)
+    assert found == []
     assert page.complaints == []
     assert page.outside == []
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"{name.replace('/', '-')}.png", full_page=True)
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        ("a.append(Object.assign(new Image(), {src: 'nowhere.png', alt: 'x', width: 90, height: 90}))", "no picture"),
+        ("a.querySelector('p').style.cssText = 'width: 3000px'", "beyond the edge"),
+        ("a.querySelector('p').style.fontSize = '6px'", "text of 6px"),
+        ("a.querySelector('p').style.cssText = 'width: 50px; overflow: hidden; white-space: nowrap'", "text cut off"),
+        ("a.querySelector('img').style.background = 'none'", "no white ground"),
+        ("a.querySelector('img').style.cssText = 'width: 90px; min-width: 0'", "drawn too small"),
+        ("a.querySelector('p').style.color = '#333'", "color-contrast"),
+        ("a.querySelector('img').removeAttribute('alt')", "image-alt"),
+        ("a.insertAdjacentHTML('beforeend', '<h5>Out of order</h5>')", "heading-order"),
+    ],
+)
+def test_what_is_wrong_would_be_noticed(page, html, damage, complaint):
+    """Negative control, on a dark page: each kind of complaint appears when there is reason for it."""
+    page.goto((html / "notebooks/the_model.html").as_uri())
+    page.evaluate(AXE)
+    dress(page, "dark", "desktop")
+    page.evaluate(f"(a => {{ {damage} }})(document.querySelector('article'))")
+    page.wait_for_timeout(100)
+    found = page.evaluate(LOOKS) + page.evaluate(RUN_AXE, [True, CONTRAST])
+    assert any(complaint in line for line in found), found
 
 
 def test_the_model_has_its_formulas(page, html):
@@ -49,9 +121,17 @@ def test_first_page_leads_into_the_book(page, html):
     assert page.complaints == []
 
 
-@pytest.mark.parametrize(("word", "target"), [("persistence", "the_model"), ("DivergedError", "api")])
-def test_search_works_from_disk(page, html, word, target):
-    page.goto((html / "search.html").as_uri() + f"?q={word}")
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        ("persistence", "the_model"),
+        ("temperature", "notebooks/temperature"),
+        ("support vectors", "fig04_support_vectors"),
+        ("DivergedError", "api"),
+    ],
+)
+def test_search_works_from_disk(page, html, words, target):
+    page.goto((html / "search.html").as_uri() + f"?q={quote(words)}")
     page.locator("#search-results li a").first.wait_for(timeout=20_000)
     links = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.href)")
     assert any(target in link for link in links)

@@ -24,6 +24,7 @@ from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, results_label, run_all, say
 from bookbuild.spare import drop_spare
 from bookbuild.sphinx_ext import DOWNLOADS, PDF_PLACE, PROFILE_VARIABLE, strip
+from bookbuild.theme import mend
 
 STAMP = ".finished.json"
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
@@ -114,6 +115,7 @@ def render(profile: str, key: str, need_pdf: bool) -> None:
                 say("  " + line)
             raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(log)}")
         drop_spare(made)
+        mend(made)
         export_results(profile, made)
         offer_pdf(profile, made, need_pdf)
         check_book(made, profile)

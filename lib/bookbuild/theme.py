@@ -1,0 +1,30 @@
+"""Small repairs of what the theme makes of a page, for narrow screens and for assistive technology."""
+
+import re
+from pathlib import Path
+
+from bookbuild.refusal import Refusal
+
+# Each with what it is for, so that a theme that no longer needs one, or hides it from us, is noticed.
+REPAIRS = {
+    "the title in the side bar is part of a landmark": (
+        re.compile(r'<div id="pst-primary-sidebar"'),
+        '<div id="pst-primary-sidebar" role="complementary" aria-label="Book"',
+    ),
+}
+# The theme makes this kind of box reachable by keyboard wherever it scrolls.
+FIGURE = re.compile(r"(<figure\b[^>]*>\s*)(<img\b[^>]*>)")
+FIGURE_BOX = r'\1<div class="figure-box pst-scrollable-table-container">\2</div>'
+
+
+def mend(html: Path) -> None:
+    """Repair every page of a rendered book."""
+    for file in html.rglob("*.html"):
+        text = file.read_text(encoding="utf-8")
+        if "<main" not in text:  # the page that only leads to the first one
+            continue
+        for purpose, (pattern, replacement) in REPAIRS.items():
+            text, count = pattern.subn(replacement, text)
+            if count != 1:
+                raise Refusal(f"page {file.name} has {count} places, and must have one, to see to it that {purpose}")
+        file.write_text(FIGURE.sub(FIGURE_BOX, text), encoding="utf-8")

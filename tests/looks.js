@@ -1,0 +1,44 @@
+// What is wrong with the looks of a page at its present width and theme: a list of complaints, empty if nothing is.
+() => {
+  const width = document.documentElement.clientWidth;
+  const dark = document.documentElement.dataset.theme === "dark";
+  const complaints = [];
+  const about = (element) => `<${element.tagName.toLowerCase()} class="${element.className}"> ${element.textContent.trim().slice(0, 40)}`;
+  const clips = (element) => /auto|scroll|hidden|clip/.test(getComputedStyle(element).overflowX);
+  const contained = new Map([[document.body, false], [document.documentElement, false]]);
+  const inside = (element) => {  // of a box that scrolls by itself
+    if (!contained.has(element)) contained.set(element, clips(element) || inside(element.parentElement));
+    return contained.get(element);
+  };
+  if (document.documentElement.scrollWidth > width) complaints.push(`the page is ${document.documentElement.scrollWidth} wide`);
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const lightness = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const [red, green, blue, alpha] = canvas.getImageData(0, 0, 1, 1).data;
+    return alpha < 255 ? 0 : (red + green + blue) / 765;
+  };
+  for (const element of document.querySelectorAll(".bd-article-container *, .bd-footer-content *")) {
+    if (element.closest("mjx-container, svg") && element.tagName !== "MJX-CONTAINER") continue;
+    const box = element.getBoundingClientRect();
+    if (box.width < 2 || box.height < 2 || !element.checkVisibility({ visibilityProperty: true })) continue;
+    if (box.right > width + 1 && !inside(element.parentElement)) complaints.push(`beyond the edge: ${about(element)}`);
+    if ([...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())) {
+      const style = getComputedStyle(element);
+      if (parseFloat(style.fontSize) < 11) complaints.push(`text of ${style.fontSize}: ${about(element)}`);
+      if (/hidden|clip/.test(style.overflowX) && element.scrollWidth > element.clientWidth + 1)
+        complaints.push(`text cut off: ${about(element)}`);
+    }
+    if (element.tagName === "IMG") {
+      const style = getComputedStyle(element);
+      if (!element.naturalWidth) complaints.push(`no picture: ${element.src}`);
+      // Figures are drawn in black and colours for white paper: on a dark page they need paper of their own.
+      if (dark && (lightness(style.backgroundColor) < 0.95 || style.filter !== "none"))
+        complaints.push(`no white ground: ${element.src}`);
+      // Letters of the figures are 8 to 9 points high at their own size.
+      if (box.width < 0.7 * Math.min(element.naturalWidth, 650)) complaints.push(`drawn too small: ${element.src}`);
+    }
+  }
+  return complaints;
+}
