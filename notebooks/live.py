@@ -13,6 +13,12 @@
 # %% [markdown]
 # # Try it: two networks in your browser
 #
+# :::{admonition} What you will learn
+# :class: learn
+# By hand, what the batch, its memory, the learning rate and the data do to the noise of training, and how close a small
+# network comes to the theory.
+# :::
+#
 # Two networks start from the same weights and train on the same data; only their batches differ. That experiment runs
 # on this page: no server is asked, and the numbers are those that `sgdnoise.simulate` gives for the same seed.
 #
@@ -42,6 +48,7 @@ profile = "standard"
 seed = 0
 
 # %% tags=["hide-input"]
+# Set up.
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import HTML, display
@@ -65,6 +72,7 @@ theory_size, batches, persistences = {
 # The theory of two replicas is solved on a grid of settings, and its curves are shipped inside the page.
 
 # %% tags=["hide-input"]
+# Say what the sliders offer, and which settings are solved.
 phases = {
     "unsat": {
         "label": "UNSAT",
@@ -126,6 +134,7 @@ def solve(phase, rate):
 theory = {(phase, rate): solve(phase, rate) for phase, about in phases.items() for rate in about["solved"]}
 
 # %% tags=["hide-input"]
+# Collect the curves for the page.
 first = {"phase": "unsat", "batch": 0.3, "persistence": 2.0, "rate": 0.1, "features": 300, "seed": seed}
 
 
@@ -183,33 +192,56 @@ display(HTML(live.shipped(content)))
 #
 # Runs of the library, each one data set with two networks, at two settings of each phase.
 
-# %% tags=["hide-input"]
+# %%
 shown = {(0.3, None): "vanilla SGD", (0.3, 2.0): r"p-SGD, $\tau=2$"}
+
+
+def simulate(phase):
+    """Both settings at the usual learning rate of a phase, each as theory and as one pair of networks."""
+    about = phases[phase]
+    fixed = {"problem": about["problem"], "learning_rate": about["rate"], "duration": about["duration"]}
+    fixed |= {"waiting_times": [about["wait"]], "features": first["features"], "replicas": 2, "realisations": 1}
+    points = [{"algorithm": algorithm(*setting)} for setting in shown]
+    runs = sn.sweep(sn.simulate, points, [seed], fixed=fixed).squeeze(("seed", "realisation", "waiting_time"))
+    solved = theory[phase, about["rate"]]
+    return {setting: (solved[setting].mean("realisation"), runs.isel(point=i)) for i, setting in enumerate(shown)}
+
+
+pairs = {phase: simulate(phase) for phase in phases}
+
+# %% tags=["hide-input"]
+# Draw the figure.
 figure, panels = plt.subplots(2, 3, figsize=(7.4, 4.6))
 for row, (phase, about) in zip(panels, phases.items(), strict=True):
-    rate, times = about["rate"], {"duration": about["duration"], "waiting_times": [about["wait"]]}
-    options = {"problem": about["problem"], "learning_rate": rate, "features": first["features"], "replicas": 2}
-    points = [{"algorithm": algorithm(*setting)} for setting in shown]
-    runs = sn.sweep(sn.simulate, points, [seed], fixed=options | times | {"realisations": 1}).squeeze("seed")
-    for i, (setting, name) in enumerate(shown.items()):
-        run, color = runs.isel(point=i, waiting_time=0), plotting.SERIES[i]
-        pairs = [
-            [(data.time, data.distance), (data.time, data.loss), (data.integrated_response, displacement(data))]
-            for data in (theory[phase, rate][setting].mean("realisation"), run.isel(realisation=0))
+    for (setting, name), color in zip(shown.items(), plotting.SERIES, strict=False):
+        looks = [
+            {"color": "0.55", "linewidth": 3, "gid": f"theory, {name}"},
+            {"color": color, "linewidth": 1, "label": name},
         ]
-        for axes, solved, simulated in zip(row, *pairs, strict=True):
-            axes.plot(*solved, "-", color="0.55", linewidth=3, gid=f"theory, {name}")
-            axes.plot(*simulated, "-", color=color, linewidth=1, label=name)
+        for data, look in zip(pairs[phase][setting], looks, strict=True):
+            row[0].plot(data.time, data.distance, "-", **look)
+            row[1].plot(data.time, data.loss, "-", **look)
+            row[2].plot(data.integrated_response, displacement(data), "-", **look)
     row[0].set(xlabel="time $t$", ylabel=f"{about['label']}\ndistance $d$", ylim=(0, None))
     row[1].set(xlabel="time $t$", ylabel="loss per feature $L/N$", ylim=(0, None))
     # As on the page above: a temperature of 0.01 at least fills the panel, so that rest is flat.
     highest = max(row[2].get_ylim()[1], 0.01 * row[2].get_xlim()[1])
     row[2].set(xlabel=r"integrated response $\chi$", ylabel="displacement $B$", ylim=(0, highest))
     glue(f"wait_{phase}", f"{about['wait']:g}", display=False)
-    glue(f"rate_{phase}", f"{rate:g}", display=False)
+    glue(f"rate_{phase}", f"{about['rate']:g}", display=False)
 panels[0, 1].legend()
 publish("live", figure)
 glue("features", first["features"], display=False)
+
+# %% tags=["hide-input"]
+# Read off distances and slopes.
+for phase, about in phases.items():
+    for (_, persistence), (solved, run) in pairs[phase].items():
+        name = f"{phase}_{'vanilla' if persistence is None else 'persistent'}"
+        late = [float(data.distance.sel(time=slice(about["wait"], None)).mean()) for data in (run, solved)]
+        glue(f"distance_{name}", f"{late[0]:.3f} (theory: {late[1]:.3f})", display=False)
+        end = run.isel(time=-1)
+        glue(f"slope_{name}", f"{float(displacement(run)[-1] / end.integrated_response):.2g}", display=False)
 
 # %% [markdown]
 # ```{glue:figure} live
@@ -217,11 +249,20 @@ glue("features", first["features"], display=False)
 # name: fig-live
 # alt: >-
 #   Two rows of three panels, above for data that cannot be fitted and below for data that can: distance between two
-#   networks, loss, and displacement against response. Thin lines of one simulated pair follow thick ones of the theory.
-#   Above the distance settles, larger for persistent SGD; below the loss vanishes and the displacement stays flat.
+#   networks and loss against time, and displacement against response. Thin lines of simulated pairs, for vanilla and
+#   for persistent SGD, over thick grey lines of the theory.
 # ---
 # One pair of networks with $N=$ {glue:text}`features` features (thin) and dynamical mean-field theory (thick, grey) for
 # vanilla SGD and p-SGD with $\tau=2$, both with $b=0.3$. Above: UNSAT ($\alpha=6$, $\Delta=\lambda=1$, $dt=$
 # {glue:text}`rate_unsat`). Below: SAT ($\alpha=\Delta=0.5$, $\lambda=0$, $dt=$ {glue:text}`rate_sat`). Left: distance
 # of the two networks. Middle: loss. Right: displacement against integrated response since the waiting time.
 # ```
+#
+# :::{admonition} What was found
+# :class: found
+# - One pair of small networks lies close to the theory of infinitely many features: from the waiting time on their mean
+#   distance in the UNSAT phase is {glue:text}`distance_unsat_vanilla` for vanilla SGD and
+#   {glue:text}`distance_unsat_persistent` for p-SGD.
+# - Where the data can be fitted next to nothing moves by itself: at the end displacement over response is
+#   {glue:text}`slope_sat_vanilla` for vanilla SGD, against {glue:text}`slope_unsat_vanilla` where they cannot.
+# :::
