@@ -324,7 +324,7 @@ glue("noise_psgd", f"{long:.2f}", display=False)
 # same, but the batch is another. That of p-SGD keeps {glue:text}`noise_psgd`, because the batch is nearly the same
 # too, and goes on to be so for a time $b\tau$. Gradient descent has a force with a covariance as well, and no noise:
 # the force of each sample is random to us, who do not know the data, and the same at all times. The response lives
-# longer with batches than without because they pull $b$ times more weakly.
+# longer with batches than without because a batch pulls back with a fraction $b$ of the force.
 #
 # :::{admonition} What was found
 # :class: found

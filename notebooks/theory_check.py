@@ -15,7 +15,7 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# Whether the theory can be trusted, by five tests that know nothing of it.
+# Whether the theory can be trusted: five comparisons, each with something that was obtained in another way.
 # :::
 #
 # Dynamical mean-field theory replaces a network of many features by a single sample in a self-consistent noise

@@ -57,10 +57,10 @@ def test_table_shows_every_claim():
 
 
 def test_a_page_says_what_it_tests_and_what_this_build_says_of_it():
-    text = ledger.tested([GOOD, BAD], {"bad": FOUND["bad"]})
+    text = ledger.listed([GOOD, BAD], {"bad": FOUND["bad"]})
     assert "*Not reproduced:* It falls." in text
     assert "It rises." not in text, "which another page tests"
-    assert "*Left open by this build:* It falls." in ledger.tested([BAD], {"bad": Finding("bad", "x", -1.0)})
+    assert "*Left open by this build:* It falls." in ledger.listed([BAD], {"bad": Finding("bad", "x", -1.0)})
 
 
 @pytest.mark.parametrize(

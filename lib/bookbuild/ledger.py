@@ -161,7 +161,7 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
     return "\n".join([*lines, ":::"])
 
 
-def tested(claims: list[Claim], found: dict[str, Finding]) -> str:
+def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
     """List the claims that a page tests, with what this build says of each, in MyST."""
     lines = []
     for entry in claims:

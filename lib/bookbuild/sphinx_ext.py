@@ -42,7 +42,7 @@ def read_executed(text: str) -> NotebookNode:
     figures.link_downloads(executed, f"../{DOWNLOADS}", name)
     found = ledger.findings([executed])
     if found:
-        about.add_to_findings(executed, ledger.tested(ledger.read_ledger(paths.LEDGER), found))
+        about.add_to_findings(executed, ledger.listed(ledger.read_ledger(paths.LEDGER), found))
     strip(executed)
     folding.fold(executed)
     about.put_below_title(executed, about.facts(executed, name, notebook.parameters(profile())))
