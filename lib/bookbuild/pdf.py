@@ -98,6 +98,7 @@ def _run(page: Path, output: Path) -> None:
 def print_page(page: Path, output: Path) -> None:
     """Typeset the maths, print, find where each chapter begins, and print again with these numbers."""
     from playwright.sync_api import sync_playwright
+    from pypdf import PdfReader
 
     with sync_playwright() as playwright, tempfile.TemporaryDirectory(dir=output.parent) as scratch:
         chromium = playwright.chromium.launch(executable_path=browser.find(), args=list(browser.FLAGS))
@@ -112,7 +113,7 @@ def print_page(page: Path, output: Path) -> None:
         first = Path(scratch) / "first.pdf"
         settings: dict[str, Any] = {"prefer_css_page_size": True, "print_background": True}
         view.pdf(path=first, **settings)
-        view.evaluate(NUMBER, beginnings(first))
+        view.evaluate(NUMBER, beginnings(PdfReader(first)))
         view.pdf(path=first, outline=True, tagged=True, **settings)
         chromium.close()
         finish(first, output)
@@ -126,11 +127,8 @@ def complain(view: Any) -> None:
         raise Refusal("a picture of the book could not be read")
 
 
-def beginnings(file: Path) -> dict[str, int]:
+def beginnings(reader: Any) -> dict[str, int]:
     """Return the number of the page on which each target of a link is."""
-    from pypdf import PdfReader
-
-    reader = PdfReader(file)
     found = {}
     for name, destination in reader.named_destinations.items():
         number = reader.get_destination_page_number(destination)

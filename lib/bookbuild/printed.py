@@ -79,7 +79,7 @@ def assemble(html: Path, profile: str) -> str:
     bodies, contents, heads = [], [], []
     for chapter in order:
         article = _article(pages[chapter.page], chapter.page)
-        title = _plain(article.find("h1"))
+        title = plain(article.find("h1"))
         _for_print(article, chapter, known)
         link = f'<a href="#{chapter.name}">{escape(title)}</a><span data-page-of="{chapter.name}"></span>'
         contents += [f'<li class="part">{escape(chapter.part)}</li>'] if chapter.part else []
@@ -137,7 +137,7 @@ def _article(soup: BeautifulSoup, page: str) -> Tag:
     return article
 
 
-def _plain(heading: Any) -> str:
+def plain(heading: Any) -> str:
     """Return the words of a heading, without the mark that links to it."""
     return "".join(text for text in heading.find_all(string=True) if not text.find_parent(class_="headerlink")).strip()
 

@@ -16,6 +16,12 @@ REPAIRS = {
 FIGURE = re.compile(r"(<figure\b[^>]*>\s*)(<img\b[^>]*>)")
 FIGURE_BOX = r'\1<div class="figure-box pst-scrollable-table-container">\2</div>'
 
+# A corner of a table that heads nothing is no heading.
+EMPTY_HEAD = re.compile(r"<th(?: class=\"head\")?>\s*</th>")
+
+# The entries of a list are its items; the role that they are given has been withdrawn.
+ENTRY, ITEM = 'role="doc-biblioentry"', 'role="listitem"'
+
 
 def mend(html: Path) -> None:
     """Repair every page of a rendered book."""
@@ -27,4 +33,5 @@ def mend(html: Path) -> None:
             text, count = pattern.subn(replacement, text)
             if count != 1:
                 raise Refusal(f"page {file.name} has {count} places, and must have one, to see to it that {purpose}")
-        file.write_text(FIGURE.sub(FIGURE_BOX, text), encoding="utf-8")
+        text = EMPTY_HEAD.sub("<td></td>", FIGURE.sub(FIGURE_BOX, text)).replace(ENTRY, ITEM)
+        file.write_text(text, encoding="utf-8")
