@@ -56,7 +56,7 @@ def lane_sum(v: Any) -> Any:
     return v.sum()
 
 
-class Vector(types.Type):
+class Vector(types.Type):  # type: ignore[misc]
     """Numba's type of a strip or lane vector."""
 
     def __init__(self, dtype: types.Float, count: int) -> None:

@@ -66,17 +66,15 @@ class Log:
         """Steps from ``k`` to the next one at which something is recorded, marked or integrated."""
         if any(wait <= k < run.steps for run in self.plan.runs for wait in run.waits):
             return 1
-        events = [wait for run in self.plan.runs for wait in run.waits if wait > k]
-        return min(
-            MOST_STEPS, *(event - k for event in events), *(event - k for event in self.due.tolist() if event > k)
-        )
+        events = [wait for run in self.plan.runs for wait in run.waits] + self.due.tolist()
+        return min([MOST_STEPS, *(event - k for event in events if event > k)])
 
     def record(self, k: int, guard: Guard, everything: bool) -> None:
         """Write down the runs whose turn it is at step ``k``, or all that are not complete; diverged ones never."""
         due = (self.due < NEVER if everything else self.due == k) & ~self._by_run(guard.lost).any(axis=1)
         if not due.any():
             return
-        resting = self._by_run(guard.state != RUNNING).all(axis=1)
+        resting: Mask = np.all(self._by_run(guard.state != RUNNING), axis=1)
         full = due if everything or k % self.plan.loss_every == 0 else due & ((self.last == k) | resting)
         values = self.values
         values[0] = self._by_run(self.space.magnetization())

@@ -98,6 +98,8 @@ class SampleSpace:
             _gram_pass(k, self.gram, self.g, np.flatnonzero(alive), self.scratch, self.gram_g)
             _measure(self.vectors, problem.ridge, self.features, guard.state, alive, guard.norm, guard.square)
             judge(k, guard.seen, guard.verdict, guard.rule)
+        if not self.live.any():
+            return
         for c in np.flatnonzero(alive & (self.live > 0)):
             n = self.live[c]
             curvature = problem.loss.curvature(h[c], problem.margin) * s[c]
