@@ -88,20 +88,25 @@ class FeatureSpace:
             _look(k, self.A, self.vectors, self.scratch, self.sampling, seen, verdict, rule, self.kappa)
         else:
             self._look_with_any_loss(k, alive)
-        self.fresh = alive & (self.batches == 1.0) & self.fused
+        self._note_fresh(k)
 
-    def go(self, k: int, n: int) -> None:
-        """Take the step from ``k`` that was looked at, then ``n - 1`` more."""
+    def go(self, k: int, n: int, look: bool) -> None:
+        """Take the step from ``k`` that was looked at, then ``n - 1`` more; ``look`` at where that ends."""
         guard, ridge = self.guard, self.problem.ridge
-        self.fresh[:] = False
-        if self.fused:
-            seen, verdict, rule = guard.seen, guard.verdict, guard.rule
-            _go(k, n, self.rates, self.A, self.vectors, self.scratch, self.sampling, seen, verdict, rule, self.kappa)
+        if self.fused and look:
+            seen, verdict, rule, end = guard.seen, guard.verdict, guard.rule, k + n
+            _go(k, end, self.rates, self.A, self.vectors, self.scratch, self.sampling, seen, verdict, rule, self.kappa)
+            self._note_fresh(end)
             return
         for j in range(k, k + n):
-            if j > k:
-                self.look(j)
             _descend(j, self.vectors, self.rates, ridge, guard.state, guard.steps)
+            self.fresh[:] = False
+            if j + 1 < k + n or look:
+                self.look(j + 1)
+
+    def _note_fresh(self, k: int) -> None:
+        """Full batches of step ``k`` leave the pre-activations of every sample behind."""
+        self.fresh = (self.guard.when == k) & (k < self.guard.steps) & (self.batches == 1.0) & self.fused
 
     def _look_with_any_loss(self, k: int, alive: Mask) -> None:
         """Do what :func:`_look` does, column by column, with the loss as elementwise functions."""
@@ -352,7 +357,7 @@ def _look(
 @jit(nogil=True)
 def _go(
     k: int,
-    n: int,
+    last: int,
     rates: Array,
     A: Floating,
     vectors: Any,
@@ -363,12 +368,11 @@ def _go(
     rule: Any,
     kappa: Any,
 ) -> None:
-    """Descend from step ``k``, where gradients are at hand; then look and descend ``n - 1`` times."""
-    _descend(k, vectors, rates, rule[4], verdict[0], rule[0])
-    for j in range(k + 1, k + n):
-        if _look(j, A, vectors, scratch, sampling, seen, verdict, rule, kappa) == 0:
-            break
+    """Descend from step ``k``, where gradients are at hand, and look, until step ``last`` has been looked at."""
+    for j in range(k, last):
         _descend(j, vectors, rates, rule[4], verdict[0], rule[0])
+        if _look(j + 1, A, vectors, scratch, sampling, seen, verdict, rule, kappa) == 0:
+            break
 
 
 @jit(fastmath={"contract"}, nogil=True)

@@ -106,20 +106,20 @@ class SampleSpace:
             self.tangent_g[c, :n, : self.samples] = self.tangent_h[c, :n, : self.samples] * curvature
             _gram_pass(k, self.gram, self.tangent_g[c], np.arange(n), self.tangent_scratch, self.tangent_gram_g[c])
 
-    def go(self, k: int, n: int) -> None:
-        """Take the step from ``k`` that was looked at, then ``n - 1`` more."""
+    def go(self, k: int, n: int, look: bool) -> None:
+        """Take the step from ``k`` that was looked at, then ``n - 1`` more; ``look`` at where that ends."""
         guard, ridge = self.guard, self.problem.ridge
-        if self.fused and not self.live.any():
+        if self.fused and look:
             kappa = self.gram.dtype.type(self.problem.margin)
             seen, verdict, rule = guard.seen, guard.verdict, guard.rule
-            _go(k, n, self.rates, self.gram, self.vectors, self.scratch, self.sampling, seen, verdict, rule, kappa)
+            _go(k, k + n, self.rates, self.gram, self.vectors, self.scratch, self.sampling, seen, verdict, rule, kappa)
             return
         for j in range(k, k + n):
-            if j > k:
-                self.look(j)
             _descend(j, self.vectors, self.rates, ridge, guard.state, guard.steps)
             for c in np.flatnonzero(guard.alive(j) & (self.live > 0)).tolist():
                 self._descend_tangents(c)
+            if j + 1 < k + n or look:
+                self.look(j + 1)
 
     def _descend_tangents(self, c: int) -> None:
         live = slice(0, self.live[c])
@@ -287,7 +287,7 @@ def _look(
 @jit(nogil=True)
 def _go(
     k: int,
-    n: int,
+    last: int,
     rates: Array,
     K: Floating,
     vectors: Any,
@@ -298,12 +298,11 @@ def _go(
     rule: Any,
     kappa: Any,
 ) -> None:
-    """Descend from step ``k``, where ``K g`` is at hand; then look and descend ``n - 1`` times."""
-    _descend(k, vectors, rates, rule[4], verdict[0], rule[0])
-    for j in range(k + 1, k + n):
-        if _look(j, K, vectors, scratch, sampling, seen, verdict, rule, kappa) == 0:
-            break
+    """Descend from step ``k``, where ``K g`` is at hand, and look, until step ``last`` has been looked at."""
+    for j in range(k, last):
         _descend(j, vectors, rates, rule[4], verdict[0], rule[0])
+        if _look(j + 1, K, vectors, scratch, sampling, seen, verdict, rule, kappa) == 0:
+            break
 
 
 @jit(fastmath={"contract"}, nogil=True)
