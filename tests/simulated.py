@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sgdnoise.simulation import batches
-from sgdnoise.simulation.normals import aligned, draw_data, padded
+from sgdnoise.simulation.normals import aligned, draw_data, pitch
 from sgdnoise.simulation.plan import make_plan
 from sgdnoise.simulation.training import draw_probes, draw_start, streams
 
@@ -45,7 +45,7 @@ def drawn(problem, algorithm, learning_rate, duration, realisation=0, dtype=np.f
     plan = make_plan(problem, [(algorithm, learning_rate)], duration, **{**OPTIONS, **options})
     keys = streams(np.random.SeedSequence(plan.seed).spawn(realisation + 1)[realisation])
     N, M, run = plan.features, plan.samples, plan.runs[0]
-    A = draw_data(problem.delta, N, keys.data, aligned((M, padded(N)), dtype))[:, :N]
+    A = draw_data(problem.delta, N, keys.data, aligned((M, pitch(N, dtype)), dtype))[:, :N]
     bits = [bits_of(key, run.chain, M, run.steps) for key in keys.batches]
     probes = draw_probes(plan, keys.probes)[:, : plan.probes, :N]
     return Drawn(A.astype(float), draw_start(plan, keys.start)[:N], bits, probes)

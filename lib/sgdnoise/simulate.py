@@ -23,7 +23,7 @@ from sgdnoise import _checks, results
 from sgdnoise.algorithms import Algorithm
 from sgdnoise.divergence import DivergedError
 from sgdnoise.problem import Problem
-from sgdnoise.simulation.normals import Floating, aligned, padded
+from sgdnoise.simulation.normals import Floating, aligned, pitch
 from sgdnoise.simulation.plan import Plan, Run, make_plan, record_steps, worker_count
 from sgdnoise.simulation.progress import Progress
 from sgdnoise.simulation.record import Trace
@@ -219,7 +219,7 @@ def _train_all(plan: Plan, threads: int, on_divergence: str, show: bool | None) 
     # Data sets are drawn into the same memory again and again: asking the system for more costs as much as drawing.
     memory: queue.SimpleQueue[Floating] = queue.SimpleQueue()
     for _ in range(threads):
-        memory.put(aligned((plan.samples, padded(plan.features)), plan.dtype))
+        memory.put(aligned((plan.samples, pitch(plan.features, plan.dtype)), plan.dtype))
 
     def one(sequence: np.random.SeedSequence) -> list[Trace]:
         data = memory.get()

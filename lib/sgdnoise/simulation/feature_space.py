@@ -2,9 +2,9 @@ r"""Training with the weights as the state: one pass over the data a step, share
 
 A column is one run on the data set: an algorithm, a learning rate and a replica. A step needs
 :math:`g = \sum_\mu s_\mu\,\ell'(h_\mu) A_\mu` with :math:`h_\mu = A_\mu\cdot w` (Eq. 2 of the paper). The data are
-walked through in blocks that fit the second-level cache; while a block is there, every pair of columns takes its batch
-rows by fours, forms their pre-activations and adds those that push to its gradient while they are in the first-level
-cache. The tangent vectors of the response ride along:
+walked through in blocks of rows that fit the second-level cache. One strip of a block fits the first-level cache, where
+every pair of columns takes the rows of its batches from it: first for the pre-activations, strip after strip, then for
+the gradient, to which only the rows below the margin are added. The tangent vectors of the response ride along:
 
 .. math:: \delta w \leftarrow (1 - dt\,\lambda)\,\delta w
           - dt\sum_\mu s_\mu\,\ell''(h_\mu)\,A_\mu\,(A_\mu\cdot\delta w).
@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise.losses import Loss, squared_hinge
+from sgdnoise.losses import squared_hinge
 from sgdnoise.simulation.batches import Bits, Limits, advance
 from sgdnoise.simulation.guard import RUNNING, Guard, judge
-from sgdnoise.simulation.normals import Floating, aligned
+from sgdnoise.simulation.lanes import lane_sum, lanes, load_lanes
+from sgdnoise.simulation.normals import Floating, aligned, padded
 from sgdnoise.simulation.plan import Plan
-from sgdnoise.simulation.rows import Rows, dot4x2, dots2, gaps, inner, inners, sum4, sum4x2, sums, sums2
+from sgdnoise.simulation.rows import Rows, dot_strip, gaps, inner, inners, products, strip_of, sum_strip
 from sgdnoise.simulation.threefry import Keys
 
 Mask = NDArray[np.bool_]
 Array = NDArray[np.float64]
 
-BLOCK_BYTES = 160 * 1024  # of data; weights and gradients of the columns need the rest of the cache
-STRETCH = 512  # features of a row, while tangent vectors are multiplied
+BLOCK = 32  # rows that are in the batch of some column, as many streams as a processor follows on its own
 
 
 class FeatureSpace:
@@ -39,7 +39,7 @@ class FeatureSpace:
     plan
         Problem and columns.
     A, start
-        Data, (samples, padded features), and weights at time zero, (padded features,).
+        Data, (samples, pitch of the rows), and weights at time zero, (padded features,).
     sampling
         Keys and thresholds of the batches of every column.
     guard
@@ -51,13 +51,11 @@ class FeatureSpace:
     def __init__(
         self, plan: Plan, A: Floating, start: Array, sampling: tuple[Keys, Limits], guard: Guard, probes: Array
     ) -> None:
-        columns, width, kind = len(plan.columns), A.shape[1], A.dtype
+        columns, width, kind = len(plan.columns), padded(plan.features), A.dtype
         self.problem, self.features, self.guard = plan.problem, plan.features, guard
         self.A, self.rates = A, guard.rates
         self.batches = np.array([run.chain.batch for run in plan.columns])
-        # Replicas draw different batches, runs of one replica from the same numbers: neighbours have much in common.
-        order = np.lexsort((self.batches, np.arange(columns) % plan.replicas))
-        self.sampling = (*sampling, np.zeros((columns, A.shape[0]), np.uint8), order)
+        self.sampling = (*sampling, np.zeros((columns, A.shape[0]), np.uint8), plan.neighbours)
         self.weights = np.tile(start, (columns, 1))
         self.w = aligned((columns, width), kind)
         self.w[:] = self.weights
@@ -71,55 +69,71 @@ class FeatureSpace:
         self.live = np.zeros(columns, dtype=np.int64)
         self.marks = np.zeros((columns, probes.shape[0], width))
         self.vectors = (self.weights, self.w, self.gradient, self.tangents, self.tangent_gradient, self.live, self.h)
+        even, vectors = columns + columns % 2, self.probes.shape[0]
+        # Of a block: rows of every pair, their number, lane vectors of columns (then of tangent vectors), coefficients.
+        self.scratch = (
+            np.zeros((even // 2, BLOCK), np.int64),
+            np.zeros(even // 2, np.int64),
+            aligned((max(even, vectors), BLOCK, lanes(kind)), kind),
+            aligned((even + vectors, BLOCK), kind),
+        )
+        self.kappa = kind.type(plan.problem.margin)
         self.fused = plan.problem.loss is squared_hinge
 
     def look(self, k: int) -> None:
         """Draw the batches of step ``k``, form the gradients, and let the guard judge."""
         alive, guard = self.guard.alive(k), self.guard
         if self.fused:
-            kappa, height = self.A.dtype.type(self.problem.margin), self._height(self._touched(alive))
-            _look(k, self.A, self.vectors, self.sampling, guard.seen, guard.verdict, guard.rule, kappa, height)
+            seen, verdict, rule = guard.seen, guard.verdict, guard.rule
+            _look(k, self.A, self.vectors, self.scratch, self.sampling, seen, verdict, rule, self.kappa)
         else:
             self._look_with_any_loss(k, alive)
-        self.fresh = alive & (self.batches == 1.0) & self.fused
+        self._note_fresh(k)
 
-    def go(self, k: int, n: int) -> None:
-        """Take the step from ``k`` that was looked at, then ``n - 1`` more."""
+    def go(self, k: int, n: int, look: bool) -> None:
+        """Take the step from ``k`` that was looked at, then ``n - 1`` more; ``look`` at where that ends."""
         guard, ridge = self.guard, self.problem.ridge
-        self.fresh[:] = False
-        if self.fused:
-            kappa, height = self.A.dtype.type(self.problem.margin), self._height(self._touched(guard.alive(k)))
-            seen, verdict, rule = guard.seen, guard.verdict, guard.rule
-            _go(k, n, self.rates, self.A, self.vectors, self.sampling, seen, verdict, rule, kappa, height)
+        if self.fused and look:
+            seen, verdict, rule, end = guard.seen, guard.verdict, guard.rule, k + n
+            _go(k, end, self.rates, self.A, self.vectors, self.scratch, self.sampling, seen, verdict, rule, self.kappa)
+            self._note_fresh(end)
             return
         for j in range(k, k + n):
-            if j > k:
-                self.look(j)
             _descend(j, self.vectors, self.rates, ridge, guard.state, guard.steps)
+            self.fresh[:] = False
+            if j + 1 < k + n or look:
+                self.look(j + 1)
+
+    def _note_fresh(self, k: int) -> None:
+        """Full batches of step ``k`` leave the pre-activations of every sample behind."""
+        self.fresh = (self.guard.when == k) & (k < self.guard.steps) & (self.batches == 1.0) & self.fused
 
     def _look_with_any_loss(self, k: int, alive: Mask) -> None:
         """Do what :func:`_look` does, column by column, with the loss as elementwise functions."""
         keys, limits, s, _ = self.sampling
         guard, problem = self.guard, self.problem
         advance(keys, limits, k, alive, s)
-        for c in np.flatnonzero(alive):
-            guard.loss[c] = _general_pass(
-                self.A,
-                self.w[c],
-                self.gradient[c],
-                self.tangents[c],
-                self.tangent_gradient[c],
-                self.live[c],
-                np.flatnonzero(s[c]),
-                problem.loss,
-                problem.margin,
-            )
+        for c in np.flatnonzero(alive).tolist():
+            guard.loss[c] = self._general_pass(c, np.flatnonzero(s[c]))
         _measure(self.weights, self.gradient, problem.ridge, self.features, alive, guard.norm, guard.square)
         judge(k, guard.seen, guard.verdict, guard.rule)
 
+    def _general_pass(self, c: int, rows: Rows) -> float:
+        """Do for any loss, in column ``c``, what :func:`_hinge_pass` does for the hinge; return the batch loss."""
+        A, loss, margin, live = self.A, self.problem.loss, self.problem.margin, self.live[c]
+        _, _, P, coefficients = self.scratch
+        h = np.empty(rows.size, A.dtype)
+        products(A, rows, rows.size, self.w, c, c, P, h, h)
+        self.gradient[c] = 0
+        _add_rows(A, rows, np.asarray(loss.slope(h, margin), dtype=A.dtype), self.gradient, c)
+        self.tangent_gradient[c, :live] = 0
+        curvature = np.asarray(loss.curvature(h, margin), dtype=A.dtype)
+        _tangent_rows(A, rows, curvature, self.tangents[c], live, self.tangent_gradient[c], P, coefficients)
+        return float(np.sum(loss.value(h, margin), dtype=np.float64))
+
     def preactivations(self, wanted: Mask) -> Floating:
         """Pre-activations of all samples, (columns, samples); rows that are not wanted hold anything."""
-        _project(self.A, self.w, np.flatnonzero(wanted & ~self.fresh), self._height(1.0), self.h)
+        _project(self.A, self.w, np.flatnonzero(wanted & ~self.fresh), self.scratch, self.h)
         return self.h
 
     def magnetization(self) -> Array:
@@ -154,197 +168,146 @@ class FeatureSpace:
         total = sum(inner(self.tangents[c, j], self.probes[j]) for j in range(first, first + probes))
         return total / (probes * self.features)
 
-    def _touched(self, alive: Mask) -> float:
-        """Part of the rows that are in the batch of some column."""
-        return 1.0 - float(np.prod(1.0 - self.batches[alive]))
 
-    def _height(self, touched: float) -> int:
-        """Rows in a block, such that the part of them that is touched fits :data:`BLOCK_BYTES`."""
-        rows = BLOCK_BYTES / (self.A.strides[0] * max(touched, 0.02))
-        return max(16, int(rows) // 4 * 4)
-
-
-def _general_pass(
-    A: Floating,
-    w: Floating,
-    gradient: Floating,
-    tangents: Floating,
-    tangent_gradient: Floating,
-    live: int,
-    rows: Rows,
-    loss: Loss,
-    margin: float,
-) -> float:
-    """Do for any loss, in one column, what :func:`_hinge_pass` does for the squared hinge; return the batch loss."""
-    h = np.empty(rows.size, A.dtype)
-    dots2(A, rows, rows.size, w, w, h, h)
-    gradient[:] = 0
-    sums(A, rows, rows.size, np.asarray(loss.slope(h, margin), dtype=A.dtype), gradient)
-    if live:
-        tangent_gradient[:live] = 0
-        curvature = np.asarray(loss.curvature(h, margin), dtype=A.dtype)
-        _tangent_rows(A, rows, rows.size, curvature, tangents, live, tangent_gradient)
-    return float(np.sum(loss.value(h, margin), dtype=np.float64))
+@jit(nogil=True)
+def _add_rows(A: Floating, rows: Rows, p: Floating, G: Floating, c: int) -> None:
+    """Add ``p[i] A[rows[i]]`` to ``G[c]``."""
+    for j in range(0, G.shape[1], strip_of(A)):
+        sum_strip(A, rows, rows.size, j, p, p, G, c, c, j)
 
 
 @jit(nogil=True)
 def _tangent_rows(
-    A: Floating,
-    rows: Rows,
-    n: int,
-    curvature: Floating,
-    D: Floating,
-    live: int,
-    out: Floating,
+    A: Floating, rows: Rows, curvature: Floating, D: Floating, live: int, E: Floating, P: Floating, p: Floating
 ) -> None:
-    """Add these rows' part of the Hessian times each tangent vector, two vectors at a time.
-
-    Features are taken in stretches, so that four rows and all tangent vectors stay in the first-level cache.
-    """
-    width = A.shape[1]
-    P = np.zeros((live, n + 4), A.dtype)
-    for start in range(0, width, STRETCH):
-        stop = min(start + STRETCH, width)
-        for i in range(0, n, 4):
-            j1, j2, j3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
-            x0, x1, x2, x3 = (
-                A[rows[i], start:stop], A[rows[j1], start:stop], A[rows[j2], start:stop], A[rows[j3], start:stop],
-            )  # fmt: skip
+    """Add these rows' part of the Hessian times each of the first ``live`` tangent vectors, two at a time, to ``E``."""
+    most, strip = P.shape[1], strip_of(A)
+    for start in range(0, rows.size, most):
+        chunk, n = rows[start:], min(most, rows.size - start)
+        P[:live, :n] = 0
+        for j in range(0, D.shape[1], strip):
             for t in range(0, live, 2):
-                s0, s1, s2, s3, t0, t1, t2, t3 = dot4x2(x0, x1, x2, x3, D[t, start:stop], D[t + 1, start:stop])
-                p, q = P[t], P[t + 1]
-                p[i], p[i + 1], p[i + 2], p[i + 3] = p[i] + s0, p[i + 1] + s1, p[i + 2] + s2, p[i + 3] + s3
-                q[i], q[i + 1], q[i + 2], q[i + 3] = q[i] + t0, q[i + 1] + t1, q[i + 2] + t2, q[i + 3] + t3
-    for t in range(live):
-        for i in range(n):
-            P[t, i] *= curvature[i]
-    for start in range(0, width, STRETCH):
-        stop = min(start + STRETCH, width)
-        for t in range(0, live, 2):
-            sums2(A, rows, n, start, P[t], P[t + 1], out[t, start:stop], out[t + 1, start:stop])
+                dot_strip(A, chunk, n, j, D, t, t + 1, P[t], P[t + 1])
+        for t in range(live):
+            for i in range(n):
+                p[t, i] = curvature[start + i] * lane_sum(load_lanes(P[t], i))
+        for j in range(0, D.shape[1], strip):
+            for t in range(0, live, 2):
+                sum_strip(A, chunk, n, j, p[t], p[t + 1], E, t, t + 1, j)
 
 
 @jit(nogil=True)
-def _slopes(h: tuple[Any, ...], first: int, s: Bits, rows: Rows, kappa: Any, many: int, p: Floating) -> float:
-    r"""Slopes :math:`s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu)` of four rows (``many`` count), and their loss."""
+def _hinge_slopes(
+    rows: Rows, n: int, P: Floating, Q: Floating, s: Bits, r: Bits, kappa: Any, H: Floating, K: Floating,
+    p: Floating, q: Floating, losses: Array, c: int, d: int,
+) -> int:  # fmt: skip
+    r"""Slopes :math:`s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu)` of two columns; keep the rows that push in either.
+
+    Batches are ``s`` and ``r``; pre-activations are written to ``H`` and ``K``, slopes to ``p`` and ``q``, and their
+    share of the losses of the columns ``c`` and ``d``. Return how many rows are kept.
+    """
     zero = p.dtype.type(0)
-    h0, h1, h2, h3 = (h[0], h[1], h[2], h[3]) if first == 0 else (h[4], h[5], h[6], h[7])
-    p[0] = min(h0 - kappa, zero) if s[rows[0]] else zero
-    p[1] = min(h1 - kappa, zero) if s[rows[1]] and many > 1 else zero
-    p[2] = min(h2 - kappa, zero) if s[rows[2]] and many > 2 else zero
-    p[3] = min(h3 - kappa, zero) if s[rows[3]] and many > 3 else zero
-    loss = 0.0
-    for i in range(4):
-        loss += 0.5 * np.float64(p[i]) * np.float64(p[i])
-    return loss
+    kept, first, second = 0, 0.0, 0.0
+    for i in range(n):
+        mu = rows[i]
+        h, k = lane_sum(load_lanes(P, i)), lane_sum(load_lanes(Q, i))
+        H[mu], K[mu] = h, k
+        x = min(h - kappa, zero) if s[mu] else zero
+        y = min(k - kappa, zero) if r[mu] else zero
+        first += np.float64(x) * np.float64(x)
+        second += np.float64(y) * np.float64(y)
+        rows[kept], p[kept], q[kept] = mu, x, y
+        kept += int((x < zero) | (y < zero))
+    losses[c] += 0.5 * first
+    if d != c:
+        losses[d] += 0.5 * second
+    return kept
 
 
 @jit(nogil=True)
-def _store(h: tuple[Any, ...], first: int, rows: Rows, H: Floating) -> None:
-    """Keep four pre-activations; a row that fills up the last four is written twice."""
-    h0, h1, h2, h3 = (h[0], h[1], h[2], h[3]) if first == 0 else (h[4], h[5], h[6], h[7])
-    H[rows[0]], H[rows[1]], H[rows[2]], H[rows[3]] = h0, h1, h2, h3
+def _dot_block(A: Floating, W: Floating, order: Rows, scratch: Any) -> None:
+    """Lane vectors of the products of every column with the rows of its pair."""
+    rows, number, P, _ = scratch
+    many = order.size
+    for i in range((many + 1) // 2):
+        P[2 * i : 2 * i + 2, : number[i]] = 0
+    for j in range(0, W.shape[1], strip_of(A)):
+        for i in range((many + 1) // 2):
+            c, d = order[2 * i], order[min(2 * i + 1, many - 1)]
+            dot_strip(A, rows[i], number[i], j, W, c, d, P[2 * i], P[2 * i + 1])
 
 
 @jit(nogil=True)
-def _keep(p: Floating, rows: Rows, active: Rows, n: int) -> int:
-    """Append the rows that push to ``active``; return how many there are then."""
-    for i in range(4):
-        active[n] = rows[i]
-        n += p[i] != 0
-    return n
-
-
-@jit(nogil=True)
-def _any(p: Floating) -> bool:
-    return bool(p[0] != 0 or p[1] != 0 or p[2] != 0 or p[3] != 0)
-
-
-@jit(nogil=True)
-def _hinge_pass(
-    A: Floating,
-    W: Floating,
-    G: Floating,
-    D: Floating,
-    E: Floating,
-    live: NDArray[np.int64],
-    s: Bits,
-    order: Rows,
-    kappa: Any,
-    height: int,
-    H: Floating,
-    losses: Array,
-) -> None:
+def _hinge_pass(A: Floating, vectors: Any, scratch: Any, s: Bits, order: Rows, kappa: Any, losses: Array) -> None:
     r"""Gradients :math:`\sum_\mu s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu) A_\mu` of the squared hinge.
 
-    ``G`` and ``E`` receive the gradients and the tangents' gradients, ``H`` the pre-activations of the batch rows.
     Columns are taken as ``order`` says; two neighbours share the rows that are in the batch of either.
     """
-    samples, many = s.shape[1], order.size
-    half = (many + 1) // 2
-    # A pair's rows of a block are taken by fours; what is left over waits for the next block.
-    rows, left = np.empty((half, height + 8), np.int64), np.zeros(half, np.int64)
-    active, number = np.empty((2, height + 8), np.int64), np.zeros(2, np.int64)
-    p, q = np.empty(4, A.dtype), np.empty(4, A.dtype)
-    ones = np.ones(height + 8, A.dtype)
-    for i in range(many):
-        c = order[i]
+    _, W, G, D, E, live, H = vectors
+    rows, number, P, p = scratch
+    many, strip = order.size, strip_of(A)
+    pairs = (many + 1) // 2
+    mine, ones = np.empty(BLOCK, np.int64), np.ones(BLOCK, A.dtype)
+    for c in order:
         losses[c] = 0.0
         G[c] = 0
         E[c, : live[c]] = 0
-    for start in range(0, samples, height):
-        stop = min(start + height, samples)
-        for pair in range(half):
-            c, d = order[2 * pair], order[min(2 * pair + 1, many - 1)]
-            r, n = rows[pair], left[pair]
-            for mu in range(start, stop):
-                r[n] = mu
+    touched = _touched(s, order)
+    for start in range(0, touched.size, BLOCK):
+        for i in range(pairs):
+            c, d = order[2 * i], order[min(2 * i + 1, many - 1)]
+            n = 0
+            for mu in touched[start : start + BLOCK]:
+                rows[i, n] = mu
                 n += s[c, mu] | s[d, mu]
-            whole = n - n % 4
-            if stop == samples and n > whole:
-                r[n : whole + 4] = r[n - 1]
-                whole += 4
-            number[:] = 0
-            for i in range(0, whole, 4):
-                x0, x1, x2, x3 = A[r[i]], A[r[i + 1]], A[r[i + 2]], A[r[i + 3]]
-                h = dot4x2(x0, x1, x2, x3, W[c], W[d])
-                losses[c] += _slopes(h, 0, s[c], r[i:], kappa, n - i, p)
-                _store(h, 0, r[i:], H[c])
-                if live[c] > 0:
-                    number[0] = _keep(p, r[i:], active[0], number[0])
-                if d == c:
-                    sum4(x0, x1, x2, x3, p, G[c])
-                    continue
-                losses[d] += _slopes(h, 4, s[d], r[i:], kappa, n - i, q)
-                _store(h, 4, r[i:], H[d])
-                if live[d] > 0:
-                    number[1] = _keep(q, r[i:], active[1], number[1])
-                if _any(p) and _any(q):
-                    sum4x2(x0, x1, x2, x3, p, q, G[c], G[d])
-                elif _any(p):
-                    sum4(x0, x1, x2, x3, p, G[c])
-                elif _any(q):
-                    sum4(x0, x1, x2, x3, q, G[d])
-            left[pair] = max(n - whole, 0)
-            for i in range(left[pair]):
-                r[i] = r[whole + i]
-            if live[c] > 0:
-                _tangent_rows(A, active[0], number[0], ones, D[c], live[c], E[c])
-            if d != c and live[d] > 0:
-                _tangent_rows(A, active[1], number[1], ones, D[d], live[d], E[d])
+            number[i] = n
+        _dot_block(A, W, order, scratch)
+        for i in range(pairs):
+            c, d = order[2 * i], order[min(2 * i + 1, many - 1)]
+            number[i] = _hinge_slopes(
+                rows[i], number[i], P[2 * i], P[2 * i + 1], s[c], s[d], kappa, H[c], H[d],
+                p[2 * i], p[2 * i + 1], losses, c, d,
+            )  # fmt: skip
+        for j in range(0, W.shape[1], strip):
+            for i in range(pairs):
+                c, d = order[2 * i], order[min(2 * i + 1, many - 1)]
+                sum_strip(A, rows[i], number[i], j, p[2 * i], p[2 * i + 1], G, c, d, j)
+        for i in range(many):
+            if live[order[i]] > 0:
+                n = 0
+                for k in range(number[i // 2]):
+                    mine[n] = rows[i // 2, k]
+                    n += p[i, k] < 0
+                c = order[i]
+                _tangent_rows(A, mine[:n], ones, D[c], live[c], E[c], P, p[2 * rows.shape[0] :])
 
 
 @jit(nogil=True)
-def _project(A: Floating, W: Floating, chosen: Rows, height: int, H: Floating) -> None:
-    """``H[c] = A W[c]`` for the chosen columns, two at a time, block by block."""
-    rows = np.empty(height, np.int64)
-    for start in range(0, A.shape[0], height):
-        n = min(height, A.shape[0] - start)
-        for i in range(n):
-            rows[i] = start + i
-        for j in range(0, chosen.size, 2):
-            c, d = chosen[j], chosen[min(j + 1, chosen.size - 1)]
-            dots2(A, rows, n, W[c], W[d], H[c, start:], H[d, start:])
+def _touched(s: Bits, order: Rows) -> Rows:
+    """Rows that are in the batch of some column."""
+    some, rows, n = np.zeros(s.shape[1], np.uint8), np.empty(s.shape[1] + 1, np.int64), 0
+    for c in order:
+        some |= s[c]
+    for mu in range(some.size):
+        rows[n] = mu
+        n += some[mu]
+    return rows[:n]
+
+
+@jit(nogil=True)
+def _project(A: Floating, W: Floating, chosen: Rows, scratch: Any, H: Floating) -> None:
+    """``H[c] = A W[c]`` for the chosen columns, block by block."""
+    rows, number, P, _ = scratch
+    everything, many = np.arange(A.shape[0]), chosen.size
+    for start in range(0, A.shape[0], BLOCK):
+        block = everything[start : start + BLOCK]
+        for i in range((many + 1) // 2):
+            rows[i, : block.size] = block
+            number[i] = block.size
+        _dot_block(A, W, chosen, scratch)
+        for i in range(many):
+            for k in range(block.size):
+                H[chosen[i], start + k] = lane_sum(load_lanes(P[i], k))
 
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)
@@ -363,10 +326,17 @@ def _measure(weights: Array, G: Floating, ridge: float, features: int, alive: Ma
 
 @jit(nogil=True)
 def _look(
-    k: int, A: Floating, vectors: Any, sampling: Any, seen: Any, verdict: Any, rule: Any, kappa: Any, height: int
+    k: int,
+    A: Floating,
+    vectors: Any,
+    scratch: Any,
+    sampling: Any,
+    seen: Any,
+    verdict: Any,
+    rule: Any,
+    kappa: Any,
 ) -> int:
     """Batches, gradients and verdicts of step ``k``; return how many columns go on."""
-    weights, W, G, D, E, live, H = vectors
     keys, limits, s, order = sampling
     norm, square, losses = seen
     steps, _, _, _, ridge, features, _ = rule
@@ -379,31 +349,30 @@ def _look(
             n += 1
     advance(keys, limits, k, alive, s)
     if n > 0:
-        _hinge_pass(A, W, G, D, E, live, s, chosen[:n], kappa, height, H, losses)
-    _measure(weights, G, ridge, features, alive, norm, square)
+        _hinge_pass(A, vectors, scratch, s, chosen[:n], kappa, losses)
+    _measure(vectors[0], vectors[2], ridge, features, alive, norm, square)
     return judge(k, seen, verdict, rule)
 
 
 @jit(nogil=True)
 def _go(
     k: int,
-    n: int,
+    last: int,
     rates: Array,
     A: Floating,
     vectors: Any,
+    scratch: Any,
     sampling: Any,
     seen: Any,
     verdict: Any,
     rule: Any,
     kappa: Any,
-    height: int,
 ) -> None:
-    """Descend from step ``k``, where gradients are at hand; then look and descend ``n - 1`` times."""
-    _descend(k, vectors, rates, rule[4], verdict[0], rule[0])
-    for j in range(k + 1, k + n):
-        if _look(j, A, vectors, sampling, seen, verdict, rule, kappa, height) == 0:
-            break
+    """Descend from step ``k``, where gradients are at hand, and look, until step ``last`` has been looked at."""
+    for j in range(k, last):
         _descend(j, vectors, rates, rule[4], verdict[0], rule[0])
+        if _look(j + 1, A, vectors, scratch, sampling, seen, verdict, rule, kappa) == 0:
+            break
 
 
 @jit(fastmath={"contract"}, nogil=True)

@@ -15,19 +15,26 @@ from sgdnoise.simulation.threefry import Keys, words
 
 Floating = NDArray[np.floating[Any]]
 
-LANES = 32  # row lengths are multiples of this many numbers: the widest unrolled vector loop has no remainder
+STRIP_BYTES = 256  # of a row: as much as the kernels take at once
+STRIP = 64  # lengths are multiples of this many numbers: a strip of float32, or two of float64
 F = np.float32
 HALF_PI, LN2 = F(math.pi / 2), F(math.log(2))
 SQRT_HALF_BITS = np.int32(0x3F3504F3)
 
 
 def padded(length: int) -> int:
-    """Length of a stored row: a whole number of vectors, and never a multiple of a page.
+    """Length of a vector as it is stored, with zeros at its end: a whole number of strips."""
+    return -(-length // STRIP) * STRIP
 
-    Rows one page apart would all fall into the same few places of the first-level cache.
+
+def pitch(length: int, dtype: DTypeLike) -> int:
+    """Distance of the rows of a matrix: an odd number of strips, at least the padded length.
+
+    With an even number, such as rows that are a page apart, the same strip of many rows would fall into the same few
+    places of the first-level cache.
     """
-    width = -(-length // LANES) * LANES
-    return width + LANES if width % 1024 == 0 else width
+    strip = STRIP_BYTES // np.dtype(dtype).itemsize
+    return (padded(length) // strip | 1) * strip
 
 
 def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floating:
@@ -140,6 +147,6 @@ def fill_normal(key: Keys, length: int, out: Floating, mean: float = 0.0, scale:
 def draw_data(delta: float, features: int, key: Keys, out: Floating) -> Floating:
     r"""Draw the rows :math:`A_\mu = y_\mu x_\mu/\sqrt N = v/N + \sqrt{\Delta/N}\,z_\mu`, so that :math:`h = A w`.
 
-    ``out`` has :func:`padded` columns; those from ``features`` on stay zero.
+    Columns of ``out`` from ``features`` on stay zero.
     """
     return fill_normal(key, features, out, 1.0 / features, math.sqrt(delta / features))

@@ -12,7 +12,7 @@ from sgdnoise import _checks
 from sgdnoise._machine import threads
 from sgdnoise.algorithms import Algorithm, Chain
 from sgdnoise.problem import Problem
-from sgdnoise.simulation.normals import padded
+from sgdnoise.simulation.normals import padded, pitch
 
 PRECISIONS = ("auto", "single", "double")
 
@@ -56,16 +56,26 @@ class Plan:
         return tuple(run for run in self.runs for _ in range(self.replicas))
 
     @property
+    def neighbours(self) -> NDArray[np.int64]:
+        """Order of the columns in which two neighbours have many batch rows in common.
+
+        Replicas draw different batches, runs of one replica from the same numbers.
+        """
+        batches = np.array([run.chain.batch for run in self.columns])
+        order: NDArray[np.int64] = np.lexsort((batches, np.arange(batches.size) % self.replicas))
+        return order
+
+    @property
     def unit_bytes(self) -> int:
         """Memory of one work unit: a data set, its columns, and its Gram matrix in sample space."""
         size = np.dtype(self.dtype).itemsize
         width, columns = padded(self.features), len(self.columns)
         times = len(self.runs[0].waits)
         tangents = times * (self.probes + self.probes % 2)
-        data = size * self.samples * width
+        data = size * self.samples * pitch(self.features, self.dtype)
         if self.in_sample_space:
             stored = padded(self.samples)
-            return data + size * stored * (self.samples + columns * (5 + 4 * tangents + 2 * times) + tangents)
+            return data + size * stored * (self.samples + columns * (6 + 4 * tangents + 2 * times) + 3 * tangents)
         state = columns * width * (8 + 2 * size + 2 * size * tangents + 8 * times) + 8 * tangents * width
         return data + state + columns * self.samples * (size + 1)
 

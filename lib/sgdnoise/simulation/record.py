@@ -18,6 +18,8 @@ Mask = NDArray[np.bool_]
 
 MOST_STEPS = 100  # in one compiled call, which nothing can interrupt
 NEVER = 2**62
+NAMES = ["magnetization", "norm", "loss", "unsatisfied"]
+TWO_TIMES = ["correlation", "integrated_response"]
 
 
 class Trace(NamedTuple):
@@ -34,8 +36,15 @@ class Log:
     def __init__(self, plan: Plan, space: FeatureSpace | SampleSpace) -> None:
         self.plan, self.space, self.columns = plan, space, plan.columns
         self.grids = [record_steps(run, plan.record_every) for run in plan.runs]
-        self.tables = [self._table(len(run.waits), grid.size) for run, grid in zip(plan.runs, self.grids, strict=True)]
-        self.place = [0] * len(plan.runs)
+        runs, waits, longest = len(plan.runs), len(plan.runs[0].waits), max(grid.size for grid in self.grids)
+        self.names = [*NAMES, "distance"] if plan.replicas == 2 else NAMES
+        self.table = np.full((len(self.names), runs, plan.replicas, longest), np.nan)
+        self.two_times = np.full((2, runs, plan.replicas, waits, longest), np.nan)
+        self.values = np.empty((len(self.names), runs, plan.replicas))  # what is written next
+        self.place = np.zeros(runs, dtype=np.int64)
+        self.following = np.full((runs, longest), NEVER)  # the step that is due after each one that is written down
+        for following, grid in zip(self.following, self.grids, strict=True):
+            following[: grid.size - 1] = grid[1:]
         self.due = np.zeros(len(plan.runs), dtype=np.int64)  # next step at which a run is written down, or NEVER
         self.last = np.array([run.steps for run in plan.runs])
         self.chi = np.zeros((len(self.columns), len(plan.runs[0].waits)))
@@ -57,41 +66,41 @@ class Log:
         """Steps from ``k`` to the next one at which something is recorded, marked or integrated."""
         if any(wait <= k < run.steps for run in self.plan.runs for wait in run.waits):
             return 1
-        events = [wait for run in self.plan.runs for wait in run.waits if wait > k]
-        events += [event for event in self.due.tolist() if event > k]
-        return min([MOST_STEPS, *(event - k for event in events)])
+        events = [wait for run in self.plan.runs for wait in run.waits] + self.due.tolist()
+        return min([MOST_STEPS, *(event - k for event in events if event > k)])
 
     def record(self, k: int, guard: Guard, everything: bool) -> None:
         """Write down the runs whose turn it is at step ``k``, or all that are not complete; diverged ones never."""
-        due = (self.due < NEVER if everything else self.due == k) & ~np.any(self._by_run(guard.lost), axis=1)
+        due = (self.due < NEVER if everything else self.due == k) & ~self._by_run(guard.lost).any(axis=1)
         if not due.any():
             return
-        resting = np.all(self._by_run(guard.state != RUNNING), axis=1)
+        resting: Mask = np.all(self._by_run(guard.state != RUNNING), axis=1)
         full = due if everything or k % self.plan.loss_every == 0 else due & ((self.last == k) | resting)
+        values = self.values
+        values[0] = self._by_run(self.space.magnetization())
+        values[1] = self._by_run(guard.norm)
         loss, unsatisfied = self._losses(np.repeat(full, self.plan.replicas), guard.norm)
-        values = {
-            "magnetization": self._by_run(self.space.magnetization()),
-            "norm": self._by_run(guard.norm),
-            "loss": self._by_run(loss),
-            "unsatisfied": self._by_run(unsatisfied),
-        }
+        values[2], values[3] = self._by_run(loss), self._by_run(unsatisfied)
         if self.plan.replicas == 2:
-            values["distance"] = np.sqrt(self.space.square_distances())[:, None]
-        for i in np.flatnonzero(due).tolist():
-            at, grid = self.place[i], self.grids[i]
-            for name, value in values.items():
-                self.tables[i][name][:, at] = value[i]
-            self._write_two_times(i, k, at)
-            self.place[i] += 1
-            self.due[i] = NEVER if resting[i] or at + 1 == grid.size else grid[at + 1]
+            values[4] = np.sqrt(self.space.square_distances())[:, None]
+        runs = np.flatnonzero(due)
+        at = self.place[runs]
+        self.table[:, runs, :, at] = values[:, runs].transpose(1, 0, 2)
+        for i in runs.tolist():
+            self._write_two_times(i, k, self.place[i])
+        self.place[runs] += 1
+        self.due[runs] = np.where(resting[runs], NEVER, self.following[runs, at])
 
     def traces(self, guard: Guard) -> list[Trace]:
         """Average over replicas. After all its replicas have stopped a run keeps its values; if it diverged, none."""
         traces = []
         stopped = guard.stopping_times()
-        for i, table in enumerate(self.tables):
+        for i, grid in enumerate(self.grids):
             part = self._part(i)
             diverged = next(filter(None, map(guard.sentence, range(part.start, part.stop))), "")
+            table = dict(zip(self.names, self.table[:, i, :, : grid.size], strict=True))
+            if self.plan.runs[i].waits:
+                table |= dict(zip(TWO_TIMES, self.two_times[:, i, ..., : grid.size], strict=True))
             last = self.place[i] - 1
             for values in table.values():
                 values[..., last + 1 :] = np.nan if diverged else values[..., last : last + 1]
@@ -104,28 +113,16 @@ class Log:
     def _part(self, i: int) -> slice:
         return slice(i * self.plan.replicas, (i + 1) * self.plan.replicas)
 
-    def _table(self, waits: int, size: int) -> dict[str, Array]:
-        replicas = self.plan.replicas
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(
-            ("magnetization", "norm", "loss", "unsatisfied"), (replicas, size)
-        )
-        if replicas == 2:
-            shapes["distance"] = (1, size)
-        if waits:
-            shapes |= dict.fromkeys(("correlation", "integrated_response"), (replicas, waits, size))
-        return {name: np.full(shape, np.nan) for name, shape in shapes.items()}
-
     def _by_run(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the columns, (runs, replicas)."""
         return values.reshape(-1, self.plan.replicas)
 
     def _write_two_times(self, i: int, k: int, at: int) -> None:
-        table, part = self.tables[i], self._part(i)
+        part = self._part(i)
         for j, wait in enumerate(self.plan.runs[i].waits):
             if k >= wait:
                 for r, c in enumerate(range(part.start, part.stop)):
-                    table["correlation"][r, j, at] = self.space.overlap(c, j)
-                    table["integrated_response"][r, j, at] = self.chi[c, j]
+                    self.two_times[:, i, r, j, at] = self.space.overlap(c, j), self.chi[c, j]
 
     def _losses(self, wanted: Mask, norm: Array) -> tuple[Array, Array]:
         """Loss and unsatisfied fraction of the columns that are wanted, NaN for the others."""

@@ -1,142 +1,77 @@
 r"""Dot products with, and sums of, chosen rows of a matrix: the two operations that all of the work is made of.
 
-They run on four rows and two vectors at a time: a number of a row is loaded once for both vectors, one of a vector
-once for four rows. (Alone, a vector is its own partner: reading the row is what takes the time.) Two rules make the
-result of a row the same whatever is computed beside it, and with that a run the same whatever data set, block or pass
-it shares:
+Both take one strip of the rows at a time and two vectors, whose strips stay in registers while the rows go by: a number
+of a row is loaded once for both. (Alone, a vector is its own partner: both results are then the same.) Two rules make
+the result of a row the same whatever is computed beside it, and with that a run the same whatever data set, block or
+pass it shares:
 
-- a dot product always goes through the same four-by-two loop; where rows are missing the last one is repeated;
+- a dot product is accumulated strip after strip in one lane vector of its own, whatever other rows are at hand;
 - a sum of rows is accumulated strictly in the order of the rows, where a coefficient of zero changes nothing.
 """
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise.simulation.normals import Floating
+from sgdnoise.simulation.lanes import add_multiple, add_product, lane_sum, load, load_lanes, store
+from sgdnoise.simulation.normals import STRIP_BYTES, Floating
 
 Rows = NDArray[np.int64]
 
-# The compiler may reorder the sum of one dot product into lanes; it always does so in the same way.
-DOT = {"reassoc", "contract"}
-SUM = {"contract"}
 
-
-@jit(fastmath=DOT, nogil=True)
-def dot4x2(a: Floating, b: Floating, c: Floating, d: Floating, w: Floating, v: Floating) -> tuple[Any, ...]:
-    """Dot products of four rows with ``w``, then with ``v``."""
-    zero = w.dtype.type(0)
-    s0, s1, s2, s3 = zero, zero, zero, zero
-    t0, t1, t2, t3 = zero, zero, zero, zero
-    for j in range(w.size):
-        x, y = w[j], v[j]
-        s0 += a[j] * x
-        s1 += b[j] * x
-        s2 += c[j] * x
-        s3 += d[j] * x
-        t0 += a[j] * y
-        t1 += b[j] * y
-        t2 += c[j] * y
-        t3 += d[j] * y
-    return s0, s1, s2, s3, t0, t1, t2, t3
-
-
-@jit(fastmath=SUM, nogil=True)
-def sum4(a: Floating, b: Floating, c: Floating, d: Floating, p: Floating, out: Floating) -> None:
-    """``out += p0 a + p1 b + p2 c + p3 d``, in this order."""
-    p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
-    for j in range(out.size):
-        x = out[j] + p0 * a[j]
-        x += p1 * b[j]
-        x += p2 * c[j]
-        x += p3 * d[j]
-        out[j] = x
-
-
-@jit(fastmath=SUM, nogil=True)
-def sum4x2(
-    a: Floating, b: Floating, c: Floating, d: Floating, p: Floating, q: Floating, out: Floating, other: Floating
-) -> None:
-    """``out += p0 a + p1 b + p2 c + p3 d`` and the same for ``other`` with ``q``, in this order."""
-    p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
-    q0, q1, q2, q3 = q[0], q[1], q[2], q[3]
-    for j in range(out.size):
-        x = out[j] + p0 * a[j]
-        y = other[j] + q0 * a[j]
-        x += p1 * b[j]
-        y += q1 * b[j]
-        x += p2 * c[j]
-        y += q2 * c[j]
-        x += p3 * d[j]
-        y += q3 * d[j]
-        out[j] = x
-        other[j] = y
+@jit(nogil=True)
+def strip_of(X: Floating) -> int:
+    """Numbers in a strip."""
+    return int(STRIP_BYTES // X.itemsize)
 
 
 @jit(nogil=True)
-def dots2(A: Floating, rows: Rows, n: int, w: Floating, v: Floating, h: Floating, g: Floating) -> None:
-    """``h[i] = A[rows[i]] . w`` and ``g[i] = A[rows[i]] . v`` for the first ``n`` rows."""
-    for i in range(0, n, 4):
-        j1, j2, j3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
-        s0, s1, s2, s3, t0, t1, t2, t3 = dot4x2(A[rows[i]], A[rows[j1]], A[rows[j2]], A[rows[j3]], w, v)
-        h[j3], h[j2], h[j1], h[i] = s3, s2, s1, s0
-        g[j3], g[j2], g[j1], g[i] = t3, t2, t1, t0
+def dot_strip(A: Floating, rows: Rows, n: int, j: int, W: Floating, c: int, d: int, P: Floating, Q: Floating) -> None:
+    """Add the part of the strip at ``j`` to the products of the first ``n`` rows with ``W[c]`` and ``W[d]``.
 
-
-@jit(fastmath=SUM, nogil=True)
-def _sum8(A: Floating, rows: Rows, p: Floating, out: Floating) -> None:
-    """``out += p0 A[rows[0]] + ... + p7 A[rows[7]]``, in this order: eight rows for one pass over ``out``."""
-    a, b, c, d, e, f, g, h = (
-        A[rows[0]], A[rows[1]], A[rows[2]], A[rows[3]], A[rows[4]], A[rows[5]], A[rows[6]], A[rows[7]],
-    )  # fmt: skip
-    p0, p1, p2, p3, p4, p5, p6, p7 = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
-    for j in range(out.size):
-        x = out[j] + p0 * a[j]
-        x += p1 * b[j]
-        x += p2 * c[j]
-        x += p3 * d[j]
-        x += p4 * e[j]
-        x += p5 * f[j]
-        x += p6 * g[j]
-        x += p7 * h[j]
-        out[j] = x
-
-
-@jit(fastmath=SUM, nogil=True)
-def sums(A: Floating, rows: Rows, n: int, p: Floating, out: Floating) -> None:
-    """``out += sum_i p[i] A[rows[i]]`` over the first ``n`` rows, in this order."""
-    whole = n - n % 8
-    for i in range(0, whole, 8):
-        _sum8(A, rows[i:], p[i:], out)
-    for i in range(whole, n):
-        a, p0 = A[rows[i]], p[i]
-        for j in range(out.size):
-            out[j] += p0 * a[j]
-
-
-@jit(fastmath=SUM, nogil=True)
-def sums2(
-    A: Floating, rows: Rows, n: int, start: int, p: Floating, q: Floating, out: Floating, other: Floating
-) -> None:
-    """``out += sum_i p[i] A[rows[i]]`` and ``other += sum_i q[i] A[rows[i]]``, each in the order of the rows.
-
-    Of every row, the stretch from ``start`` on that is as long as ``out``.
+    ``P[i]`` and ``Q[i]`` are lane vectors, the :func:`lane_sum` of which is the product.
     """
-    whole, stop = n - n % 4, start + out.size
-    for i in range(0, whole, 4):
-        a, b = A[rows[i], start:stop], A[rows[i + 1], start:stop]
-        c, d = A[rows[i + 2], start:stop], A[rows[i + 3], start:stop]
-        sum4x2(a, b, c, d, p[i:], q[i:], out, other)
-    for i in range(whole, n):
-        a, p0, q0 = A[rows[i], start:stop], p[i], q[i]
-        for j in range(out.size):
-            out[j] += p0 * a[j]
-            other[j] += q0 * a[j]
+    w, v = load(W, c, j), load(W, d, j)
+    for i in range(n):
+        x = load(A, rows[i], j)
+        store(P, i, 0, add_product(load_lanes(P, i), x, w))
+        store(Q, i, 0, add_product(load_lanes(Q, i), x, v))
 
 
-@jit(fastmath=DOT, nogil=True)
+@jit(nogil=True)
+def sum_strip(
+    A: Floating, rows: Rows, n: int, j: int, p: Floating, q: Floating, G: Floating, c: int, d: int, place: int
+) -> None:
+    """Add ``p[i]`` and ``q[i]`` times the strip at ``j`` of the first ``n`` rows to ``G[c]`` and ``G[d]``.
+
+    It goes to the strip at ``place`` of ``G``. If ``c`` is ``d``, then ``p`` must be ``q``.
+    """
+    a, b = load(G, c, place), load(G, d, place)
+    for i in range(n):
+        x = load(A, rows[i], j)
+        a = add_multiple(a, p[i], x)
+        b = add_multiple(b, q[i], x)
+    store(G, c, place, a)
+    store(G, d, place, b)
+
+
+@jit(nogil=True)
+def products(
+    A: Floating, rows: Rows, n: int, W: Floating, c: int, d: int, P: Floating, h: Floating, g: Floating
+) -> None:
+    """``h[i] = A[rows[i]] . W[c]`` and ``g[i] = A[rows[i]] . W[d]`` for the first ``n`` rows; ``P`` is for scratch."""
+    most, strip = P.shape[1], strip_of(A)
+    for start in range(0, n, most):
+        chunk, size = rows[start:], min(most, n - start)
+        P[:2, :size] = 0
+        for j in range(0, W.shape[1], strip):
+            dot_strip(A, chunk, size, j, W, c, d, P[0], P[1])
+        for i in range(size):
+            h[start + i] = lane_sum(load_lanes(P[0], i))
+            g[start + i] = lane_sum(load_lanes(P[1], i))
+
+
+@jit(fastmath={"reassoc", "contract"}, nogil=True)
 def inner(a: Floating, b: Floating) -> float:
     """``a . b``, accumulated in double precision."""
     total = 0.0
@@ -152,7 +87,7 @@ def inners(X: Floating, y: Floating, out: NDArray[np.float64]) -> None:
         out[c] = inner(X[c], y)
 
 
-@jit(fastmath=DOT, nogil=True)
+@jit(fastmath={"reassoc", "contract"}, nogil=True)
 def gaps(X: Floating, Y: Floating, out: NDArray[np.float64]) -> None:
     """``out[i] = (X[2i] - X[2i+1]) . (Y[2i] - Y[2i+1])``: of two replicas that are neighbours."""
     for i in range(out.size):

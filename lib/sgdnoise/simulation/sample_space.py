@@ -23,16 +23,16 @@ from sgdnoise._jit import jit
 from sgdnoise.losses import squared_hinge
 from sgdnoise.simulation.batches import Bits, Limits, advance
 from sgdnoise.simulation.guard import RUNNING, Guard, judge
-from sgdnoise.simulation.normals import Floating, aligned, padded
+from sgdnoise.simulation.lanes import lane_sum, lanes, load_lanes
+from sgdnoise.simulation.normals import STRIP_BYTES, Floating, aligned, padded
 from sgdnoise.simulation.plan import Plan
-from sgdnoise.simulation.rows import dots2, gaps, inner, inners, sums
+from sgdnoise.simulation.rows import Rows, dot_strip, gaps, inner, inners, strip_of, sum_strip
 from sgdnoise.simulation.threefry import Keys
 
 Mask = NDArray[np.bool_]
 Array = NDArray[np.float64]
 
-BLOCK_BYTES = 160 * 1024  # of data, while the Gram matrix is made
-GRAM_BYTES = 1024 * 1024  # of the Gram matrix, shared by the columns while at hand
+BLOCK, SLICE = 32, 8  # rows and columns of the Gram matrix that are made at once
 
 
 class SampleSpace:
@@ -44,14 +44,14 @@ class SampleSpace:
         columns, samples, kind = len(plan.columns), A.shape[0], A.dtype
         self.problem, self.features, self.samples, self.guard = plan.problem, plan.features, samples, guard
         self.rates = guard.rates
-        self.sampling = (*sampling, np.zeros((columns, samples), np.uint8))
-        self.gram = gram_matrix(A)
-        width = self.gram.shape[1]
+        self.sampling = (*sampling, np.zeros((columns, samples), np.uint8), plan.neighbours)
+        self.gram = gram_matrix(A, plan.features)
+        width = padded(samples)
 
         def column_arrays(*shape: int) -> Floating:
             return aligned((*shape, width), kind)
 
-        directions = np.concatenate([start[None], probes.reshape(-1, A.shape[1])]).astype(kind)
+        directions = np.concatenate([start[None], probes.reshape(-1, start.size)]).astype(kind)
         images = column_arrays(directions.shape[0])
         for direction, image in zip(directions, images, strict=True):
             _image(A, direction, image)
@@ -68,49 +68,58 @@ class SampleSpace:
         self.tangent_p = np.ones((columns, total))
         self.tangent_h, self.tangent_u = column_arrays(columns, total), column_arrays(columns, total)
         self.tangent_g, self.tangent_gram_g = column_arrays(columns, total), column_arrays(columns, total)
+        self.tangent_scratch = (
+            np.zeros((total // 2, samples), np.int64),
+            np.zeros(total // 2, np.int64),
+            column_arrays(total),
+        )
         self.live = np.zeros(columns, dtype=np.int64)
         self.mark_p = np.ones((columns, times))
         self.mark_h, self.mark_u = column_arrays(columns, times), column_arrays(columns, times)
         self.vectors = (self.p, self.h, self.u, self.g, self.gram_g, self.h0, self.start_square)
-        self.height = max(16, GRAM_BYTES // self.gram.strides[0] // 4 * 4)
+        even = columns + columns % 2
+        # Of the rows that push: for every pair which and how many, for every column their coefficients.
+        self.scratch = np.zeros((even // 2, samples), np.int64), np.zeros(even // 2, np.int64), column_arrays(even)
         self.fused = plan.problem.loss is squared_hinge
 
     def look(self, k: int) -> None:
         """Draw the batches of step ``k``, form ``K g``, and let the guard judge."""
         guard, problem = self.guard, self.problem
         alive, h = guard.alive(k), self.h[:, : self.samples]
-        keys, limits, s = self.sampling
+        keys, limits, s, _ = self.sampling
         if self.fused:
             kappa = self.gram.dtype.type(problem.margin)
             seen, verdict, rule = guard.seen, guard.verdict, guard.rule
-            _look(k, self.gram, self.vectors, self.sampling, seen, verdict, rule, kappa, self.height)
+            _look(k, self.gram, self.vectors, self.scratch, self.sampling, seen, verdict, rule, kappa)
         else:
             advance(keys, limits, k, alive, s)
             self.g[alive, : self.samples] = problem.loss.slope(h[alive], problem.margin) * s[alive]
             guard.loss[alive] = np.sum(problem.loss.value(h[alive], problem.margin), axis=1, dtype=np.float64)
-            _gram_pass(self.gram, self.g, alive, self.height, self.gram_g)
+            _gram_pass(k, self.gram, self.g, np.flatnonzero(alive), self.scratch, self.gram_g)
             _measure(self.vectors, problem.ridge, self.features, guard.state, alive, guard.norm, guard.square)
             judge(k, guard.seen, guard.verdict, guard.rule)
+        if not self.live.any():
+            return
         for c in np.flatnonzero(alive & (self.live > 0)):
             n = self.live[c]
             curvature = problem.loss.curvature(h[c], problem.margin) * s[c]
             self.tangent_g[c, :n, : self.samples] = self.tangent_h[c, :n, : self.samples] * curvature
-            _gram_pass(self.gram, self.tangent_g[c, :n], np.ones(n, bool), self.height, self.tangent_gram_g[c, :n])
+            _gram_pass(k, self.gram, self.tangent_g[c], np.arange(n), self.tangent_scratch, self.tangent_gram_g[c])
 
-    def go(self, k: int, n: int) -> None:
-        """Take the step from ``k`` that was looked at, then ``n - 1`` more."""
+    def go(self, k: int, n: int, look: bool) -> None:
+        """Take the step from ``k`` that was looked at, then ``n - 1`` more; ``look`` at where that ends."""
         guard, ridge = self.guard, self.problem.ridge
-        if self.fused and not self.live.any():
+        if self.fused and look:
             kappa = self.gram.dtype.type(self.problem.margin)
             seen, verdict, rule = guard.seen, guard.verdict, guard.rule
-            _go(k, n, self.rates, self.gram, self.vectors, self.sampling, seen, verdict, rule, kappa, self.height)
+            _go(k, k + n, self.rates, self.gram, self.vectors, self.scratch, self.sampling, seen, verdict, rule, kappa)
             return
         for j in range(k, k + n):
-            if j > k:
-                self.look(j)
             _descend(j, self.vectors, self.rates, ridge, guard.state, guard.steps)
             for c in np.flatnonzero(guard.alive(j) & (self.live > 0)).tolist():
                 self._descend_tangents(c)
+            if j + 1 < k + n or look:
+                self.look(j + 1)
 
     def _descend_tangents(self, c: int) -> None:
         live = slice(0, self.live[c])
@@ -160,59 +169,66 @@ class SampleSpace:
         return float(total) / (probes * self.features)
 
 
-def gram_matrix(A: Floating) -> Floating:
-    """Return ``A A^T`` with rows padded by zeros."""
-    K = aligned((A.shape[0], padded(A.shape[0])), A.dtype)
-    _gram(A, max(16, BLOCK_BYTES // A.strides[0] // 4 * 4), K)
+def gram_matrix(A: Floating, features: int) -> Floating:
+    """Return ``A A^T`` by strips, (strips, samples, length of a strip), with zeros where the last is not full."""
+    samples, strip = A.shape[0], STRIP_BYTES // A.itemsize
+    K = aligned((padded(samples) // strip, samples, strip), A.dtype)
+    _gram(A, features, aligned((SLICE, BLOCK, lanes(A.dtype)), A.dtype), K)
     return K
 
 
 @jit(nogil=True)
-def _gram(A: Floating, height: int, K: Floating) -> None:
+def _gram(A: Floating, features: int, P: Floating, K: Floating) -> None:
     """Lower triangle block by block, copied to the upper one."""
-    M = A.shape[0]
-    rows = np.empty(height, np.int64)
-    p, q = np.empty(height, A.dtype), np.empty(height, A.dtype)
-    for start in range(0, M, height):
-        n = min(height, M - start)
-        for i in range(n):
-            rows[i] = start + i
-        for c in range(0, start + n, 2):
-            d = min(c + 1, M - 1)
-            dots2(A, rows, n, A[c], A[d], p, q)
-            for i in range(n):
-                if start + i >= c:
-                    K[start + i, c] = K[c, start + i] = p[i]
-                if start + i >= d:
-                    K[start + i, d] = K[d, start + i] = q[i]
+    M, strip = A.shape[0], strip_of(A)
+    rows = np.arange(M)
+    for start in range(0, M, BLOCK):
+        n = min(BLOCK, M - start)
+        for left in range(0, start + n, SLICE):
+            width = min(SLICE, M - left)
+            P[:] = 0
+            for j in range(0, features, strip):
+                for c in range(0, width, 2):
+                    d = min(c + 1, width - 1)
+                    dot_strip(A, rows[start:], n, j, A, left + c, left + d, P[c], P[c + 1])
+            for c in range(width):
+                for i in range(n):
+                    x, mu, nu = lane_sum(load_lanes(P[c], i)), start + i, left + c
+                    K[mu // strip, nu, mu % strip] = K[nu // strip, mu, nu % strip] = x
 
 
 @jit(nogil=True)
 def _image(A: Floating, w: Floating, out: Floating) -> None:
     """``A w``."""
     for mu in range(A.shape[0]):
-        out[mu] = inner(A[mu], w)
+        out[mu] = inner(w, A[mu])
 
 
 @jit(nogil=True)
-def _gram_pass(K: Floating, G: Floating, alive: Mask, height: int, out: Floating) -> None:
-    """``out[c] = K G[c]``, over the rows where ``G[c]`` is not zero, while a block of ``K`` is in the cache."""
-    M = K.shape[0]
-    rows, p = np.empty(height + 1, np.int64), np.empty(height + 1, K.dtype)
-    for c in range(G.shape[0]):
-        if alive[c]:
-            out[c] = 0
-    for start in range(0, M, height):
-        stop = min(start + height, M)
-        for c in range(G.shape[0]):
-            if not alive[c]:
-                continue
-            n = 0
-            for mu in range(start, stop):
-                rows[n] = mu
-                p[n] = G[c, mu]
-                n += G[c, mu] != 0
-            sums(K, rows, n, p, out[c])
+def _gram_pass(k: int, K: Floating, G: Floating, chosen: Rows, scratch: Any, out: Floating) -> None:
+    """``out[c] = K G[c]`` for the chosen columns, two at a time, over the rows where ``G`` of either is not zero.
+
+    All columns take a strip of ``K`` while it is in the cache. At odd steps ``k`` the strips are taken from the last to
+    the first: those of the step before that are still in the cache come first.
+    """
+    rows, number, p = scratch
+    many = chosen.size
+    pairs = (many + 1) // 2
+    for i in range(pairs):
+        c, d = chosen[2 * i], chosen[min(2 * i + 1, many - 1)]
+        out[c] = 0
+        out[d] = 0
+        n = 0
+        for mu in range(K.shape[1]):
+            x, y = G[c, mu], G[d, mu]
+            rows[i, n], p[2 * i, n], p[2 * i + 1, n] = mu, x, y
+            n += (x != 0) | (y != 0)
+        number[i] = n
+    for turn in range(K.shape[0]):
+        j = K.shape[0] - 1 - turn if k % 2 else turn
+        for i in range(pairs):
+            c, d = chosen[2 * i], chosen[min(2 * i + 1, many - 1)]
+            sum_strip(K[j], rows[i], number[i], 0, p[2 * i], p[2 * i + 1], out, c, d, j * K.shape[2])
 
 
 @jit(nogil=True)
@@ -249,18 +265,21 @@ def _hinge_slopes(H: Floating, s: Bits, kappa: Any, alive: Mask, G: Floating, lo
 
 @jit(nogil=True)
 def _look(
-    k: int, K: Floating, vectors: Any, sampling: Any, seen: Any, verdict: Any, rule: Any, kappa: Any, height: int
+    k: int, K: Floating, vectors: Any, scratch: Any, sampling: Any, seen: Any, verdict: Any, rule: Any, kappa: Any
 ) -> int:
     """Batches, ``K g`` and verdicts of step ``k``; return how many columns go on."""
-    keys, limits, s = sampling
+    keys, limits, s, order = sampling
     norm, square, losses = seen
     steps, _, _, _, ridge, features, _ = rule
-    alive = np.zeros(steps.size, np.bool_)
-    for c in range(steps.size):
-        alive[c] = verdict[0][c] == RUNNING and k < steps[c]
+    alive, chosen, n = np.zeros(order.size, np.bool_), np.empty(order.size, np.int64), 0
+    for c in order:
+        if verdict[0][c] == RUNNING and k < steps[c]:
+            alive[c] = True
+            chosen[n] = c
+            n += 1
     advance(keys, limits, k, alive, s)
     _hinge_slopes(vectors[1], s, kappa, alive, vectors[3], losses)
-    _gram_pass(K, vectors[3], alive, height, vectors[4])
+    _gram_pass(k, K, vectors[3], chosen[:n], scratch, vectors[4])
     _measure(vectors, ridge, features, verdict[0], alive, norm, square)
     return judge(k, seen, verdict, rule)
 
@@ -268,23 +287,22 @@ def _look(
 @jit(nogil=True)
 def _go(
     k: int,
-    n: int,
+    last: int,
     rates: Array,
     K: Floating,
     vectors: Any,
+    scratch: Any,
     sampling: Any,
     seen: Any,
     verdict: Any,
     rule: Any,
     kappa: Any,
-    height: int,
 ) -> None:
-    """Descend from step ``k``, where ``K g`` is at hand; then look and descend ``n - 1`` times."""
-    _descend(k, vectors, rates, rule[4], verdict[0], rule[0])
-    for j in range(k + 1, k + n):
-        if _look(j, K, vectors, sampling, seen, verdict, rule, kappa, height) == 0:
-            break
+    """Descend from step ``k``, where ``K g`` is at hand, and look, until step ``last`` has been looked at."""
+    for j in range(k, last):
         _descend(j, vectors, rates, rule[4], verdict[0], rule[0])
+        if _look(j + 1, K, vectors, scratch, sampling, seen, verdict, rule, kappa) == 0:
+            break
 
 
 @jit(fastmath={"contract"}, nogil=True)

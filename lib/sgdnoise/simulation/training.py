@@ -85,18 +85,21 @@ def train(
         plan, data, draw_start(plan, keys.start), sampling, guard, draw_probes(plan, keys.probes)
     )
     log = Log(plan, space)
-    k = 0
+    k, kicks = 0, bool(plan.runs[0].waits)
     with np.errstate(over="ignore"):  # words of the random generator wrap around
+        log.wait(0, guard.lost)
+        space.look(0)
         while True:
             if cancel.is_set():
                 raise Cancelled
-            log.wait(k, guard.lost)
-            space.look(k)
             going = int(guard.alive(k).sum())
             log.record(k, guard, everything=going == 0)
             if going == 0:
                 return log.traces(guard)
             n = log.until_next(k)
-            space.go(k, n)
+            space.go(k, n, look=not kicks)
             tick(going * n)
             k += n
+            if kicks:  # between the step and the look
+                log.wait(k, guard.lost)
+                space.look(k)
