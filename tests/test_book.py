@@ -63,7 +63,7 @@ def test_every_figure_offers_its_files_and_every_page_its_notebook(html):
 def test_the_pages_are_small(html):
     """Without what is there to be taken away."""
     files = [path for path in html.rglob("*") if path.is_file() and path.parent.name != "downloads"]
-    assert sum(path.stat().st_size for path in files) < 25e6
+    assert sum(path.stat().st_size for path in files) < 15e6
 
 
 def test_the_page_shows_the_parameters_that_were_used(html):
