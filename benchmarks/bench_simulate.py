@@ -358,6 +358,10 @@ def compare(arguments):
             f"{work.data_sets} data sets in {row['paper_minutes']:.1f} min",
             flush=True,
         )
+    sizes = [row for row in results["work"] if row["work"].startswith("(i) ")]
+    if len(sizes) > 1:
+        ratio = sum(row["numpy_seconds"] for row in sizes) / sum(row["ours_seconds"] for row in sizes)
+        print(f"(i) all sizes   ours 1/{ratio:.1f} (goal 1/{sizes[0]['goal']})")
     return results
 
 
