@@ -36,10 +36,15 @@ RUN_AXE = """async contrast => {
   const found = [await axe.run({include: [["[data-sample]"]]}, {...settings, runOnly: contrast})];
   const others = {rules: Object.fromEntries(contrast.map(rule => [rule, {enabled: false}]))};
   found.push(await axe.run(document, {...settings, ...others}));
+  // axe does not read MathML: to it a heading that is a formula is empty. One that is empty otherwise still counts.
+  const formula = (rule, node) =>
+    rule === "empty-table-header" && document.querySelector(node.target[0])?.querySelector("mjx-container");
   return found.flatMap(run => run.violations).flatMap(
-    violation => violation.nodes.map(
+    violation => violation.nodes.filter(node => !formula(violation.id, node)).map(
       node => `${violation.id}: ${node.html.slice(0, 160)} ${node.failureSummary}`.replace(/\\s+/g, " ")));
 }"""
+REACHABLE = """() => [...document.querySelectorAll("pre, .pst-scrollable-table-container")].every(
+  box => box.scrollWidth <= box.clientWidth || box.tabIndex === 0)"""
 CONTRAST = ["color-contrast", "link-in-text-block"]
 SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 375, "height": 800}}
 
@@ -58,6 +63,7 @@ def dress(page, theme, size):
     page.set_viewport_size(SIZES[size])
     # The theme makes boxes that scroll reachable by keyboard a moment after a change of size.
     page.wait_for_timeout(350)
+    page.wait_for_function(REACHABLE)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -129,12 +129,9 @@ def complain(view: Any) -> None:
 
 def beginnings(reader: Any) -> dict[str, int]:
     """Return the number of the page on which each target of a link is."""
-    found = {}
-    for name, destination in reader.named_destinations.items():
-        number = reader.get_destination_page_number(destination)
-        if number is not None:
-            found[name.removeprefix("/")] = number + 1
-    return found
+    numbers = {page.indirect_reference.idnum: number for number, page in enumerate(reader.pages, 1)}
+    targets = reader.named_destinations.items()
+    return {name.removeprefix("/"): numbers[target.page.idnum] for name, target in targets}
 
 
 def finish(printed_file: Path, output: Path) -> None:

@@ -17,7 +17,7 @@ FIGURE = re.compile(r"(<figure\b[^>]*>\s*)(<img\b[^>]*>)")
 FIGURE_BOX = r'\1<div class="figure-box pst-scrollable-table-container">\2</div>'
 
 # A corner of a table that heads nothing is no heading.
-EMPTY_HEAD = re.compile(r"<th(?: class=\"head\")?>\s*</th>")
+EMPTY_HEAD = re.compile(r"<th(?: class=\"head\")?>\s*(?:<p></p>)?\s*</th>")
 
 # The entries of a list are its items; the role that they are given has been withdrawn.
 ENTRY, ITEM = 'role="doc-biblioentry"', 'role="listitem"'
