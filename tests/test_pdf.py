@@ -33,12 +33,13 @@ def title(html, chapter):
 @pytest.mark.endtoend
 def test_every_chapter_is_in_the_outline_and_on_the_page_that_the_contents_say(reader, html):
     places = pdf.beginnings(reader)
-    outline = {entry.title.strip() for entry in reader.outline if not isinstance(entry, list)}
+    outline = {"".join(entry.title.split()) for entry in reader.outline if not isinstance(entry, list)}
     contents = " ".join(page.extract_text() for page in reader.pages[1:4])
     for chapter in CHAPTERS:
-        assert title(html, chapter) in outline
+        words = title(html, chapter)
+        assert "".join(words.split()) in outline  # a title of two lines may have lost a blank
         text = reader.pages[places[chapter.name] - 1].extract_text().replace("\n", " ")
-        assert title(html, chapter)[:20] in unicodedata.normalize("NFKC", text)
+        assert words[:20] in unicodedata.normalize("NFKC", text)
     numbers = [int(number) for number in re.findall(r"(?<![\w.])\d+(?![\w.])", contents)]
     assert {places[chapter.name] for chapter in CHAPTERS} <= set(numbers)
 
