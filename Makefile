@@ -47,12 +47,16 @@ test: setup ## lint, type check and the whole test suite, with the JIT on and of
 	&& $(RUN) -m ruff format --check . \
 	&& $(RUN) -m mypy \
 	&& $(RUN) -m bookbuild kernels \
-	&& $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -m "not faults and not endtoend" $(ARGS) \
+	&& $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -m "not faults and not endtoend and not looks" $(ARGS) \
 	&& echo "The kernels once more, with the JIT off:" \
 	&& NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -q -m kernel $(ARGS) \
 	&& echo "Notebooks, the built book, and the book in a browser:" \
-	&& $(RUN) -m pytest $(PARALLEL) --dist loadfile -m endtoend $(ARGS) \
+	&& $(RUN) -m pytest $(PARALLEL) --dist loadgroup -m endtoend $(ARGS) \
 	&& $(RUN) -m bookbuild timed test $$(( $$(date +%s) - began ))
+
+.PHONY: looks
+looks: book ## look at every page of the book: screenshots, accessibility, the PDF
+	@$(RUN) -m pytest $(PARALLEL) -m looks $(ARGS)
 
 .PHONY: faults
 faults: setup ## kills, full disks, damaged files, a cluster, random input: several minutes

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from bookbuild import browser as chromium
-from bookbuild.paths import ROOT
+from bookbuild.book import STAMP
+from bookbuild.paths import HTML, ROOT
 
 # A shell that starts `make test` in the background has it ignore interrupts, and so would all that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -87,6 +88,14 @@ def html(finished):
     return finished[1]
 
 
+@pytest.fixture(scope="session")
+def built():
+    """The book that was built in this folder, of whatever profile, and which nothing here changes."""
+    if not (HTML / STAMP).is_file():
+        pytest.fail("there is no finished book to look at; `make looks` builds it first")
+    return HTML
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Chromium without a window; where there is none, what needs it is skipped (and fails in CI)."""
@@ -121,3 +130,12 @@ def page(browser):
     """A watched page of the size of a desktop."""
     with watched(browser) as page:
         yield page
+
+
+def open_page(page, file):
+    """Open a file, and wait until its formulas are typeset."""
+    page.goto(file.as_uri())
+    page.wait_for_load_state("load")
+    if page.locator(".math").count():
+        page.wait_for_function("window.MathJax && MathJax.startup && MathJax.startup.promise")
+        page.evaluate("MathJax.startup.promise")

@@ -15,7 +15,8 @@ from bookbuild.paths import ROOT, TOC
 from bookbuild.refusal import Refusal
 from sgdnoise.store import Store
 
-pytestmark = pytest.mark.endtoend
+# In one process: these tests change and rebuild the project.
+pytestmark = [pytest.mark.endtoend, pytest.mark.xdist_group("project")]
 
 PAGES = list(check.toc_pages(yaml.safe_load(TOC.read_text())))
 
@@ -103,7 +104,7 @@ def test_the_audit_would_notice():
     ("damage", "sentence"),
     [
         (lambda html: (html / "book/api.html").unlink(), "page book/api of the table of contents is missing"),
-        (lambda html: next((html / "_images").iterdir()).write_bytes(b""), "of page notebooks/.* is missing"),
+        (lambda html: next((html / "_images").iterdir()).write_bytes(b""), "of page .* is missing"),
         (lambda html: (html / "downloads/the_model-smoke.zip").unlink(), "of page notebooks/the_model is missing"),
         (lambda html: _append(html / "search.html", "<img src='https://a.example/x'>"), "needs? no network"),
     ],

@@ -1,5 +1,6 @@
 """The whole book as one PDF: complete, with links and page numbers, all vectors, and never a dead offer."""
 
+import json
 import re
 import unicodedata
 
@@ -19,10 +20,15 @@ OFFER = f'<html><body><article><h1>A</h1><p class="screen-only">{book.PDF_PLACE}
 
 
 @pytest.fixture(scope="module")
-def reader(html):
+def profile(built):
+    return json.loads((built / book.STAMP).read_text())["profile"]
+
+
+@pytest.fixture(scope="module")
+def reader(built, profile):
     if browser.find() is None:
         pytest.skip("no Chromium here, and so no PDF")
-    return PdfReader(html / "downloads" / pdf.file_name("smoke"))
+    return PdfReader(built / "downloads" / pdf.file_name(profile))
 
 
 def title(html, chapter):
@@ -30,13 +36,13 @@ def title(html, chapter):
     return printed.plain(soup.select_one("article h1"))
 
 
-@pytest.mark.endtoend
-def test_every_chapter_is_in_the_outline_and_on_the_page_that_the_contents_say(reader, html):
+@pytest.mark.looks
+def test_every_chapter_is_in_the_outline_and_on_the_page_that_the_contents_say(reader, built):
     places = pdf.beginnings(reader)
     outline = {"".join(entry.title.split()) for entry in reader.outline if not isinstance(entry, list)}
     contents = " ".join(page.extract_text() for page in reader.pages[1:4])
     for chapter in CHAPTERS:
-        words = title(html, chapter)
+        words = title(built, chapter)
         assert "".join(words.split()) in outline  # a title of two lines may have lost a blank
         text = reader.pages[places[chapter.name] - 1].extract_text().replace("\n", " ")
         assert words[:20] in unicodedata.normalize("NFKC", text)
@@ -44,7 +50,7 @@ def test_every_chapter_is_in_the_outline_and_on_the_page_that_the_contents_say(r
     assert {places[chapter.name] for chapter in CHAPTERS} <= set(numbers)
 
 
-@pytest.mark.endtoend
+@pytest.mark.looks
 def test_figures_are_vectors_and_the_file_has_no_date(reader):
     assert len(reader.pages) > len(CHAPTERS)
     assert [page for page in reader.pages if len(page.images)] == []
@@ -52,20 +58,20 @@ def test_figures_are_vectors_and_the_file_has_no_date(reader):
     assert "/CreationDate" not in reader.metadata
 
 
-@pytest.mark.endtoend
-def test_nothing_of_the_screen_is_printed(html):
-    page = BeautifulSoup(printed.assemble(html, "smoke"), "html.parser")
+@pytest.mark.looks
+def test_nothing_of_the_screen_is_printed(built, profile):
+    page = BeautifulSoup(printed.assemble(built, profile), "html.parser")
     assert page.body.select("button, input, form, canvas, nav, script, .headerlink, .downloads, .screen-only") == []
     names = {tag["id"] for tag in page.find_all(id=True)}
     within = [tag["href"] for tag in page.find_all("a", href=True) if tag["href"].startswith("#")]
     assert len(within) > 100
     assert {address[1:] for address in within} <= names
-    assert all((html / tag["src"]).is_file() for tag in page.find_all("img"))
+    assert all((built / tag["src"]).is_file() for tag in page.find_all("img"))
 
 
-@pytest.mark.endtoend
-def test_the_first_page_offers_the_pdf(reader, html):  # noqa: ARG001
-    assert f"../downloads/{pdf.file_name('smoke')}" in Page((html / "book/index.html").read_text()).downloads
+@pytest.mark.looks
+def test_the_first_page_offers_the_pdf(reader, built, profile):  # noqa: ARG001
+    assert f"../downloads/{pdf.file_name(profile)}" in Page((built / "book/index.html").read_text()).downloads
 
 
 @pytest.mark.endtoend
