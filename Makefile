@@ -51,7 +51,7 @@ test: setup ## lint, type check and the whole test suite, with the JIT on and of
 	&& echo "The kernels once more, with the JIT off:" \
 	&& NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -q -m kernel $(ARGS) \
 	&& echo "Notebooks, the built book, and the book in a browser:" \
-	&& $(RUN) -m pytest $(PARALLEL) --dist loadgroup -m endtoend $(ARGS) \
+	&& $(RUN) -m pytest $(PARALLEL) --dist loadfile -m endtoend $(ARGS) \
 	&& $(RUN) -m bookbuild timed test $$(( $$(date +%s) - began ))
 
 .PHONY: looks

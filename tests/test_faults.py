@@ -50,7 +50,7 @@ def small(tmp_path):
         path.unlink()
     write(project, "one", seconds=0.3)
     write(project, "two")
-    (project / "book" / "index.md").write_text("# A book\n\n" + "Words. " * 50)
+    (project / "book" / "index.md").write_text("# A book\n\n<!-- pdf -->" + " Words." * 50)
     (project / "book" / "claims.yml").write_text("[]")
     chapters = "".join(f"  - file: notebooks/{name}\n" for name in ("one", "two"))
     (project / "_toc.yml").write_text(f"format: jb-book\nroot: book/index\nchapters:\n{chapters}")

@@ -141,7 +141,7 @@ def test_kills_of_builds(tmp_path):
             path.unlink()
         for size, notebook in ((20, "one"), (40, "two")):
             (project / "notebooks" / f"{notebook}.py").write_text(NOTEBOOK.format(name=notebook, size=size))
-        (project / "book" / "index.md").write_text("# A book\n\n" + "Words. " * 50)
+        (project / "book" / "index.md").write_text("# A book\n\n<!-- pdf -->" + " Words." * 50)
         (project / "book" / "claims.yml").write_text("[]")
         toc = "format: jb-book\nroot: book/index\nchapters:\n  - file: notebooks/one\n  - file: notebooks/two\n"
         (project / "_toc.yml").write_text(toc)

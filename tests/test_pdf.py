@@ -7,10 +7,10 @@ import unicodedata
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from conftest import run
 from pypdf import PdfReader
 
 from bookbuild import book, browser, pdf, printed
+from bookbuild.__main__ import main
 from bookbuild.check import Page
 from bookbuild.paths import TOC
 from bookbuild.refusal import Refusal
@@ -74,12 +74,12 @@ def test_the_first_page_offers_the_pdf(reader, built, profile):  # noqa: ARG001
     assert f"../downloads/{pdf.file_name(profile)}" in Page((built / "book/index.html").read_text()).downloads
 
 
-@pytest.mark.endtoend
-def test_without_a_browser_a_pdf_is_refused_before_any_work(project):
-    done = run(project, "pdf", "--profile", "smoke", PATH="")
-    assert done.returncode == 2
-    assert "install one (on Debian: apt-get install chromium)" in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+def test_without_a_browser_a_pdf_is_refused_before_any_work(monkeypatch, capsys):
+    monkeypatch.setenv(browser.VARIABLE, "")
+    assert main(["pdf", "--profile", "smoke"]) == 2
+    said = capsys.readouterr().err
+    assert "install one (on Debian: apt-get install chromium)" in said
+    assert len(said.strip().splitlines()) == 1
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Where the browser is that prints the book, and that tests and benchmarks drive."""
 
+import os
 import shutil
 
 NAMES = (
@@ -12,8 +13,11 @@ NAMES = (
 )
 # The sandbox of Chromium does not start for root, as which containers run.
 FLAGS = ("--no-sandbox", "--disable-background-networking")
+# Names another browser; empty, none.
+VARIABLE = "SGDNOISE_BROWSER"
 
 
 def find() -> str | None:
     """Return the path of Chromium or of Google Chrome, or None."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
+    names = (os.environ[VARIABLE],) if VARIABLE in os.environ else NAMES
+    return next(filter(None, map(shutil.which, names)), None)
