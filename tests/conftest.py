@@ -71,6 +71,7 @@ def finished(tmp_path_factory):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not book.exists():
             copy_project(project)
+            assert run(project, "pair").returncode == 0  # copies for Jupyter must not disturb the build
             done = run(project, "book", "--profile", "smoke")
             assert done.returncode == 0, done.stderr
             shutil.copytree(project / "_build" / "html", book)
