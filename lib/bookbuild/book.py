@@ -23,7 +23,7 @@ from bookbuild.progress import load_timings, save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, results_label, run_all, say
 from bookbuild.spare import drop_spare
-from bookbuild.sphinx_ext import DOWNLOADS, PDF_PLACE, PROFILE_VARIABLE, strip
+from bookbuild.sphinx_ext import DOWNLOADS, PDF_PLACE, PROFILE_VARIABLE
 from bookbuild.theme import mend
 
 STAMP = ".finished.json"
@@ -125,7 +125,7 @@ def render(profile: str, key: str, need_pdf: bool) -> None:
 
 
 def export_results(profile: str, html: Path) -> None:
-    """Put into the book, for each notebook, itself, its figures with their numbers, and a zip of the results behind."""
+    """Put into the book, for each notebook, itself to run, its figures and their numbers, and the results behind."""
     from sgdnoise.__main__ import write_zip
     from sgdnoise.store import Store
 
@@ -138,7 +138,9 @@ def export_results(profile: str, html: Path) -> None:
         if executed is None:
             raise Refusal(f"the copy of notebook {notebook.name} is damaged or gone; the same command mends it")
         figures.write_downloads(executed, html / DOWNLOADS, label)
-        strip(executed)
+        for cell in executed.cells:
+            if cell.cell_type == "code":  # pictures and numbers are offered beside it, and would double the site
+                cell.outputs, cell.execution_count = [], None
         nbformat.write(executed, html / DOWNLOADS / f"{label}.ipynb")
         if keys:
             write_zip(store, keys, html / DOWNLOADS / f"{label}.zip")

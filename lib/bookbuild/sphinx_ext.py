@@ -46,7 +46,7 @@ def read_executed(text: str) -> NotebookNode:
     strip(executed)
     folding.fold(executed)
     about.put_below_title(executed, about.facts(executed, name, notebook.parameters(profile())))
-    files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook</a>'
+    files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook to run</a>'
     if (paths.RESULTS / "used" / f"{name}.json").is_file():
         files += f', <a href="../{DOWNLOADS}/{name}.zip" download>the results behind it</a>, netCDF with provenance'
     executed.cells.append(
