@@ -59,6 +59,7 @@ def dress(page, theme, size):
     if page.viewport_size != SIZES[size]:
         page.set_viewport_size(SIZES[size])
         page.wait_for_timeout(350)  # the theme makes boxes that scroll reachable by keyboard a moment later
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # drawn anew
     page.wait_for_function(REACHABLE)
 
 
