@@ -8,16 +8,37 @@ from bookbuild import kernels
 @pytest.fixture
 def processes(tmp_path, monkeypatch):
     """What would have been started, and how it ends."""
-    started = {"status": 0, "words": []}
+    started = {"status": 0, "words": [], "killed": 0}
 
-    def call(words, env):
-        assert {env[name] for name in kernels.THREAD_VARIABLES} == {"1"}
-        started["words"].append(words[-1])
-        return started["status"]
+    class Process:
+        def __init__(self, words, env):
+            assert {env[name] for name in kernels.THREAD_VARIABLES} == {"1"}
+            started["words"].append(words[-1])
+
+        def poll(self):
+            return started["status"]
+
+        def kill(self):
+            started["killed"] += 1
+
+        def wait(self):
+            pass
 
     monkeypatch.setattr(kernels, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(kernels.subprocess, "call", call)
+    monkeypatch.setattr(kernels, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(kernels.subprocess, "Popen", Process)
     return started
+
+
+def test_an_interrupt_ends_the_compilers_and_starts_no_other(processes, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kernels, "cores", lambda: 2)
+    monkeypatch.setattr(kernels.time, "sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        kernels.compile_all()
+    assert (len(processes["words"]), processes["killed"]) == (2, 2)
 
 
 def test_a_source_is_compiled_once(processes):

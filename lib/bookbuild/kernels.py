@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import time
 
 from bookbuild.runner import THREAD_VARIABLES, cores, say
 from sgdnoise._jit import cache_folder
 
 MARK = "compiled"
+POLL_SECONDS = 0.1
 # One small call of every engine in every precision, the longest to compile first.
 CALLS = (
     "sn.simulate(sn.Problem(alpha=2.0), sn.SGD(0.5), 0.1, 0.2, features=8, realisations=1, precision='single')",
@@ -25,11 +26,19 @@ def compile_all() -> None:
         return
     say("Compiling the library (once).")
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, "1")}
-
-    def run(call: str) -> int:
-        return subprocess.call([sys.executable, "-c", f"import sgdnoise as sn; {call}"], env=environment)
-
-    with ThreadPoolExecutor(cores()) as pool:
-        failed = any(list(pool.map(run, CALLS)))
+    waiting, failed = list(CALLS), False
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < cores():
+                command = [sys.executable, "-c", f"import sgdnoise as sn; {waiting.pop(0)}"]
+                running.append(subprocess.Popen(command, env=environment))
+            time.sleep(POLL_SECONDS)
+            failed |= any(process.poll() for process in running)
+            running = [process for process in running if process.poll() is None]
+    finally:  # an interrupt does not wait for the compiler
+        for process in running:
+            process.kill()
+            process.wait()
     if not failed:  # what goes wrong here is met again, and told, where the library is used
         (folder / MARK).touch()
