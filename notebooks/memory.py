@@ -231,7 +231,7 @@ def kernels(problem, algorithm, dt, steps, paths):
         averages = population.advance(t, r, weights.G)  # mean pull, noise and memory at t
         Gamma[t, : t + 1], M[t, : t + 1] = averages.Gamma, averages.M[0]
         weights.step(t, averages)  # the weights at t+1
-    return weights.G[:, 1:], Gamma, M
+    return weights.G[:, 1 : steps + 1], Gamma, M
 
 
 response = kernels(problem, sn.GD(), dt, steps, size["paths"])[0]

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgdnoise._lanes import aligned, pitch
 from sgdnoise.simulation import batches
-from sgdnoise.simulation.normals import aligned, draw_data, pitch
+from sgdnoise.simulation.normals import draw_data
 from sgdnoise.simulation.plan import make_plan
 from sgdnoise.simulation.training import draw_probes, draw_start, streams
 

@@ -32,7 +32,7 @@ def test_causal_pass_solves_the_equations_as_written(loss):
     m, C, R = naive_dmft(problem, population.dt, population.h0, xi, population.batches[:, 0])
     np.testing.assert_allclose(weights.m, m, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(weights.L[0] @ weights.L[0].T, C, rtol=1e-8, atol=1e-11)
-    np.testing.assert_allclose(np.tril(weights.G[:, 1:], -1), R[:, :-1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.tril(weights.G[:, 1:8], -1), R[:, :-1], rtol=1e-9, atol=1e-12)
 
 
 def test_a_wrong_response_is_seen(monkeypatch):
@@ -49,7 +49,7 @@ def test_responses_are_a_row_of_an_inverse_matrix():
     """With 0 to 11 active times per path, so that all branches of the unrolled substitution are met."""
     rng = np.random.default_rng(1)
     t, paths, step = 11, 24, 0.3
-    G = np.tril(rng.random((t + 1, t + 1)))
+    G = np.tril(rng.random((t + 1, 64)))
     np.fill_diagonal(G, 1.0)
     active = rng.random((1, paths, t)) < np.linspace(0, 1, paths)[:, None]
     count = active.sum(axis=2).astype(np.uint32)
@@ -116,7 +116,7 @@ def test_a_covariance_that_is_not_positive_is_reported():
 def test_orthogonal_frame(paths, frame):
     X = np.random.default_rng(4).standard_normal((paths, 9))
     X[:, 0] = 1.0
-    orthogonalise(X, frame)
+    X = orthogonalise(X, frame)
     gram = X.T @ X / paths
     np.testing.assert_allclose(gram[:frame], np.eye(frame, 9), atol=1e-13)
     np.testing.assert_allclose(np.diag(gram), 1.0, rtol=1e-13)

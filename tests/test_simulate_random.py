@@ -9,7 +9,8 @@ from scipy import stats
 from simulated import bits_of
 
 import sgdnoise as sn
-from sgdnoise.simulation.normals import aligned, fill_normal, pitch
+from sgdnoise._lanes import aligned, pitch
+from sgdnoise.simulation.normals import fill_normal
 from sgdnoise.simulation.threefry import stream_key, words
 
 KEY = stream_key(np.random.SeedSequence(7))

@@ -20,10 +20,10 @@ import numpy as np
 import xarray as xr
 
 from sgdnoise import _checks, results
+from sgdnoise._lanes import Floating, aligned, pitch
 from sgdnoise.algorithms import Algorithm
 from sgdnoise.divergence import DivergedError
 from sgdnoise.problem import Problem
-from sgdnoise.simulation.normals import Floating, aligned, pitch
 from sgdnoise.simulation.plan import Plan, Run, make_plan, record_steps, worker_count
 from sgdnoise.simulation.progress import Progress
 from sgdnoise.simulation.record import Trace

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
+from sgdnoise._lanes import STRIP_BYTES, add_multiple, load, store
 from sgdnoise._threads import share_out
 
 Array = NDArray[np.float64]
@@ -29,10 +30,9 @@ Ints = NDArray[np.uint32]
 
 ONE = np.uint32(1)  # keeps an index unsigned, which spares a test for negative ones at every access
 
+STRIP = STRIP_BYTES // 8  # numbers of a row that are taken at once
 CHUNKS = 64  # fixed, so that no sum depends on the number of threads
-_PATHS = 64  # paths whose responses are worked out side by side, sharing rows of the propagator in cache
-_ROWS = 100_000  # numbers of the propagator that are held in cache meanwhile
-_DENSE = 3  # a path active more often than once in so many steps is worked out at all times, which spares the lookup
+_PATHS = 64  # paths whose responses are worked out side by side, sharing tiles of the propagator in cache
 
 
 def fields(
@@ -189,108 +189,40 @@ def _respond(
     stiff: Array,
     out: Array,
 ) -> None:
-    """Add the responses to earlier pushes of one chunk of one replica; see :func:`sums`."""
-    tall = max(1, _ROWS // (t + 1))
-    who, todo = np.empty(_PATHS, np.int64), np.empty(_PATHS, np.int64)
-    D = np.empty((_PATHS, t + 1))
+    """Add the responses to earlier pushes of one chunk of one replica, a strip of times after the other, backwards.
+
+    First, path by path, the active times within a strip; then what they add to all earlier strips, for which a tile of
+    ``G`` serves all paths in turn. ``D[q, k]`` is the response of path ``who[q]`` to a push at ``k-1``.
+    """
+    who, todo, found = np.empty(_PATHS, np.int64), np.empty(_PATHS, np.int64), np.empty(_PATHS, np.int64)
+    D = np.empty((_PATHS, G.shape[1]))
+    when, d = np.empty((_PATHS, STRIP), np.int64), np.empty((_PATHS, STRIP))
     p = first
     while p < last:
         members = 0
         while p < last and members < _PATHS:
             if bend[a, p] != 0.0:
                 who[members], todo[members] = p, count[a, p]
-                if _DENSE * count[a, p] > t:
-                    for k in range(1, t + 1):
-                        D[members, k] = G[t, k]
-                else:
-                    for i in range(count[a, p]):
-                        D[members, i] = G[t, kick[a, p, i]]
+                D[members, : t + 1] = G[t, : t + 1]
                 members += 1
             p += 1
-        low = t
-        while low > 0:
-            low = max(low - tall, 0)
+        for low in range(t // STRIP * STRIP, -1, -STRIP):
             for q in range(members):
-                o, n = who[q], todo[q]
-                if _DENSE * count[a, o] > t:
-                    while n > 0 and kick[a, o, n - 1] > low:
-                        n = _substitute_dense(n, step, G, bend[a, o], kick, stiff, a, o, D, q, out)
-                else:
-                    while n > 0 and kick[a, o, n - 1] > low:
-                        n = _substitute(n, step, G, bend[a, o], kick, stiff, a, o, D, q, out)
-                todo[q] = n
-
-
-@jit(fastmath={"contract"}, inline="always")
-def _substitute(
-    n: int,
-    step: float,
-    G: Array,
-    weight: float,
-    kick: Ints,
-    stiff: Array,
-    a: int,
-    p: int,
-    D: Array,
-    q: int,
-    out: Array,
-) -> int:
-    """Finish the last of ``n`` active times, or four at once where there are as many, and return how many are left."""
-    u = kick[a, p, n - 1] - ONE
-    d = -step * stiff[a, p, n - 1] * D[q, n - 1]
-    out[u] += weight * d
-    if n < 4:
-        for i in range(n - 1):
-            D[q, i] += d * G[u, kick[a, p, i]]
-        return n - 1
-    k1, k2, k3 = kick[a, p, n - 2], kick[a, p, n - 3], kick[a, p, n - 4]
-    u1, u2, u3 = k1 - ONE, k2 - ONE, k3 - ONE
-    d1 = -step * stiff[a, p, n - 2] * (D[q, n - 2] + d * G[u, k1])
-    d2 = -step * stiff[a, p, n - 3] * (D[q, n - 3] + d * G[u, k2] + d1 * G[u1, k2])
-    d3 = -step * stiff[a, p, n - 4] * (D[q, n - 4] + d * G[u, k3] + d1 * G[u1, k3] + d2 * G[u2, k3])
-    out[u1] += weight * d1
-    out[u2] += weight * d2
-    out[u3] += weight * d3
-    for i in range(n - 4):
-        k = kick[a, p, i]
-        D[q, i] += d * G[u, k] + d1 * G[u1, k] + d2 * G[u2, k] + d3 * G[u3, k]
-    return n - 4
-
-
-@jit(fastmath={"contract"}, inline="always")
-def _substitute_dense(
-    n: int,
-    step: float,
-    G: Array,
-    weight: float,
-    kick: Ints,
-    stiff: Array,
-    a: int,
-    p: int,
-    D: Array,
-    q: int,
-    out: Array,
-) -> int:
-    """Do what :func:`_substitute` does, with ``D`` at all times: more numbers, but next to each other."""
-    k0 = kick[a, p, n - 1]
-    u = k0 - ONE
-    d = -step * stiff[a, p, n - 1] * D[q, k0]
-    out[u] += weight * d
-    if n < 4:
-        for k in range(ONE, k0):
-            D[q, k] += d * G[u, k]
-        return n - 1
-    k1, k2, k3 = kick[a, p, n - 2], kick[a, p, n - 3], kick[a, p, n - 4]
-    u1, u2, u3 = k1 - ONE, k2 - ONE, k3 - ONE
-    d1 = -step * stiff[a, p, n - 2] * (D[q, k1] + d * G[u, k1])
-    d2 = -step * stiff[a, p, n - 3] * (D[q, k2] + d * G[u, k2] + d1 * G[u1, k2])
-    d3 = -step * stiff[a, p, n - 4] * (D[q, k3] + d * G[u, k3] + d1 * G[u1, k3] + d2 * G[u2, k3])
-    out[u1] += weight * d1
-    out[u2] += weight * d2
-    out[u3] += weight * d3
-    for k in range(ONE, k3):
-        D[q, k] += d * G[u, k] + d1 * G[u1, k] + d2 * G[u2, k] + d3 * G[u3, k]
-    return n - 4
+                o, n, j = who[q], todo[q], 0
+                while n > 0 and kick[a, o, n - 1] >= low:
+                    n -= 1
+                    k = int(kick[a, o, n])
+                    when[q, j], d[q, j] = k - 1, -step * stiff[a, o, n] * D[q, k]
+                    out[k - 1] += bend[a, o] * d[q, j]
+                    store(D, q, low, add_multiple(load(D, q, low), d[q, j], load(G, k - 1, low)))
+                    j += 1
+                todo[q], found[q] = n, j
+            for left in range(0, low, STRIP):
+                for q in range(members):
+                    v = load(D, q, left)
+                    for j in range(found[q]):
+                        v = add_multiple(v, d[q, j], load(G, when[q, j], left))
+                    store(D, q, left, v)
 
 
 @jit()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
+from sgdnoise._lanes import STRIP_BYTES, add_multiple, load, store
 from sgdnoise._threads import share_out
 
 Array = NDArray[np.float64]
@@ -20,8 +21,8 @@ Single = NDArray[np.float32]
 #: Exact moments use up at most one in this many dimensions of the space of paths, so that the frame stays generic.
 SHARE = 8
 
-_TILE = 32  # columns whose products are summed together; a tile is one task, whatever the number of threads
-_LANES = 4  # rows taken at once, so that a sum is loaded and stored once for several products
+STRIP = STRIP_BYTES // 8  # numbers of a row that the products take at once
+_BLOCK = 64  # rows that stay in cache while all columns are worked out; the order of sums depends on it
 
 
 def draw_normals(paths: int, times: int, replicas: int, exact: bool, rng: np.random.Generator) -> tuple[Array, Single]:
@@ -35,53 +36,48 @@ def draw_normals(paths: int, times: int, replicas: int, exact: bool, rng: np.ran
     X = rng.standard_normal((paths, 2 + times * replicas))
     if exact:
         X[:, 0] = 1.0
-        orthogonalise(X, min(X.shape[1], max(2, paths // SHARE)))
+        X = orthogonalise(X, min(X.shape[1], max(2, paths // SHARE)))
     layers = X[:, 2:].reshape(paths, times, replicas).transpose(2, 0, 1)
     return X[:, 1].copy(), np.ascontiguousarray(layers, dtype=np.float32)
 
 
-def orthogonalise(X: Array, frame: int) -> None:
+def orthogonalise(X: Array, frame: int) -> Array:
     r"""Make the first ``frame`` columns of ``X`` orthonormal in the mean over rows, the others orthogonal to them.
 
     With :math:`X=[X_1, X_2]`, :math:`X_1^TX_1/P=U^TU` and :math:`V=U^{-T}X_1^TX_2/P`, this is one product,
     :math:`X_1\leftarrow X_1U^{-1}` and :math:`X_2\leftarrow X_2-X_1U^{-1}V`, after which :math:`X_2` is rescaled.
     """
-    reduced = np.zeros((frame, X.shape[1]))
-    tiles = math.ceil(X.shape[1] / _TILE) * math.ceil(frame / _TILE)
-    share_out(_products, tiles, X, reduced)
+    paths, columns = X.shape
+    wide = np.zeros((paths, -(-columns // STRIP) * STRIP))
+    wide[:, :columns] = X
+    pairs = -(-frame // 2)
+    reduced = np.zeros((2 * pairs, wide.shape[1]))
+    share_out(_products, pairs, wide, reduced)
+    reduced = reduced[:frame] / paths
     _eliminate(reduced)
     factors = np.zeros_like(reduced)
     _substitute(reduced, factors)
-    share_out(_combine, math.ceil(X.shape[0] / _TILE), X, factors)
-    for j in range(frame, X.shape[1]):
-        X[:, j] /= math.sqrt(np.mean(X[:, j] ** 2))
+    share_out(_combine, -(-paths // _BLOCK), wide, factors)
+    for j in range(frame, columns):
+        wide[:, j] /= math.sqrt(np.mean(wide[:, j] ** 2))
+    return wide[:, :columns]
 
 
-@jit(nogil=True, fastmath={"contract"})
-def _products(first: int, every: int, tiles: int, X: Array, out: Array) -> None:
-    r"""Write the upper triangle of :math:`X_1^TX/P`: tile by tile, rows always in the same order."""
+@jit(nogil=True)
+def _products(first: int, every: int, pairs: int, X: Array, out: Array) -> None:
+    r"""Add the upper triangle of :math:`X_1^TX` to zeros, two of its rows at a time, their strips in registers."""
     rows, columns = X.shape
-    frame = out.shape[0]
-    across = (columns + _TILE - 1) // _TILE
-    for tile in range(first, tiles, every):
-        top, left = tile // across * _TILE, tile % across * _TILE
-        if left < top:
-            continue
-        high, wide = min(_TILE, frame - top), min(_TILE, columns - left)
-        total = np.zeros((_TILE, _TILE))
-        for p in range(0, rows - rows % _LANES, _LANES):
-            for i in range(high):
-                a, b, c, d = X[p, top + i], X[p + 1, top + i], X[p + 2, top + i], X[p + 3, top + i]
-                for j in range(wide):
-                    k = left + j
-                    total[i, j] += a * X[p, k] + b * X[p + 1, k] + c * X[p + 2, k] + d * X[p + 3, k]
-        for p in range(rows - rows % _LANES, rows):
-            for i in range(high):
-                for j in range(wide):
-                    total[i, j] += X[p, top + i] * X[p, left + j]
-        for i in range(high):
-            for j in range(wide):
-                out[top + i, left + j] = total[i, j] / rows
+    for top in range(0, rows, _BLOCK):
+        bottom = min(top + _BLOCK, rows)
+        for pair in range(first, pairs, every):
+            i, j = 2 * pair, 2 * pair + 1
+            for left in range(i // STRIP * STRIP, columns, STRIP):
+                one, two = load(out, i, left), load(out, j, left)
+                for p in range(top, bottom):
+                    x = load(X, p, left)
+                    one, two = add_multiple(one, X[p, i], x), add_multiple(two, X[p, j], x)
+                store(out, i, left, one)
+                store(out, j, left, two)
 
 
 @jit(fastmath={"contract"})
@@ -114,20 +110,21 @@ def _substitute(A: Array, B: Array) -> None:
             B[i, j] /= A[i, i]
 
 
-@jit(nogil=True, fastmath={"contract"})
+@jit(nogil=True)
 def _combine(first: int, every: int, blocks: int, X: Array, B: Array) -> None:
-    r"""Replace :math:`[X_1, X_2]` by :math:`X_1B+[0, X_2]`, a block of rows after the other."""
+    r"""Replace :math:`[X_1, X_2]` by :math:`X_1B+[0, X_2]`, two rows of a block at a time, strips in registers."""
     frame, columns = B.shape
     for block in range(first, blocks, every):
-        top, bottom = block * _TILE, min((block + 1) * _TILE, X.shape[0])
+        top, bottom = block * _BLOCK, min((block + 1) * _BLOCK, X.shape[0])
         old = X[top:bottom, :frame].copy()
         X[top:bottom, :frame] = 0.0
-        for i in range(0, frame - frame % _LANES, _LANES):
-            for p in range(bottom - top):
-                a, b, c, d = old[p, i], old[p, i + 1], old[p, i + 2], old[p, i + 3]
-                for j in range(i, columns):
-                    X[top + p, j] += a * B[i, j] + b * B[i + 1, j] + c * B[i + 2, j] + d * B[i + 3, j]
-        for i in range(frame - frame % _LANES, frame):
-            for p in range(bottom - top):
-                for j in range(i, columns):
-                    X[top + p, j] += old[p, i] * B[i, j]
+        for left in range(0, columns, STRIP):
+            filled = min(left + STRIP, frame)  # B is zero below its diagonal
+            for p in range(0, bottom - top, 2):
+                q = min(p + 1, bottom - top - 1)  # an odd row is its own partner
+                one, two = load(X, top + p, left), load(X, top + q, left)
+                for i in range(filled):
+                    b = load(B, i, left)
+                    one, two = add_multiple(one, old[p, i], b), add_multiple(two, old[q, i], b)
+                store(X, top + p, left, one)
+                store(X, top + q, left, two)

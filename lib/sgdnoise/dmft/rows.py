@@ -40,7 +40,7 @@ def propagator_row(t: int, dt: float, ridge: float, Gamma: Array, G: Array) -> N
     Gamma
         Row :math:`\Gamma(t,0\dots t)`.
     G
-        Propagator, shape (steps+1, steps+1), lower triangular; row ``t+1`` is written.
+        Propagator, one row a time, lower triangular; row ``t+1`` is written.
     """
     for k in range(t + 1):
         G[t + 1, k] = (1.0 - dt * ridge) * G[t, k]

@@ -223,9 +223,9 @@ def observables(solution: Solution, problem: Problem, waiting: NDArray[np.intp])
 
 def memory_needed(steps: int, paths: int, replicas: int, realisations: int, waiting: int) -> float:
     """Return an upper bound of the memory of a solution, in bytes."""
-    normals = (8 + 4) * paths * (replicas * (steps + 1) + 2)  # once as drawn and once by replica
+    normals = 2 * 8 * paths * (replicas * (steps + 1) + 34)  # as drawn, and once more while they are made orthogonal
     lists = replicas * paths * steps * (1 + 4 + 8 + 8)
-    triangles = 8 * (steps + 1) ** 2 * (2 + 2 * replicas)
+    triangles = 8 * (steps + 1) * (steps + 128) * (2 + 2 * replicas)
     output = 8 * (2 * realisations + 3) * (1 + replicas) * waiting * (steps + 1)
     return float(normals + lists + triangles + output)
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from sgdnoise._lanes import pitch
 from sgdnoise.divergence import DivergedError, norm_limit
 from sgdnoise.dmft import rows
 from sgdnoise.dmft.population import Averages
@@ -21,7 +22,8 @@ class Weights:
     m
         Magnetization, shape (steps+1,).
     G
-        Propagator, shape (steps+1, steps+1); the response is :math:`R(t,t')=G(t,t'+1)`.
+        Propagator, shape (steps+1, at least steps+1), zero where a push comes later than the time it is felt; the
+        response is :math:`R(t,t')=G(t,t'+1)`.
     L
         Factors of the correlation without its part :math:`mm^T`, shape (layers, steps+1, steps+1): of :math:`C` for one
         replica, of :math:`C_\pm=C_{11}\pm C_{12}` for two.
@@ -35,7 +37,7 @@ class Weights:
         # Two replicas start at the same point: their sum over sqrt(2) has twice the variance, their difference none.
         self.start = np.sqrt(problem.init_variance * np.array([1.0] if replicas == 1 else [2.0, 0.0]))
         self.m = np.zeros(steps + 1)
-        self.G = np.zeros((steps + 1, steps + 1))
+        self.G = np.zeros((steps + 1, pitch(steps + 1, np.float64)))
         self.L = np.zeros((replicas, steps + 1, steps + 1))
         self.Lambda = np.zeros((replicas, steps, steps))
         self.G[0, 0] = 1.0
@@ -82,5 +84,5 @@ class Weights:
 
     def integrated_response(self, waiting: NDArray[np.intp]) -> Array:
         r"""Return :math:`\chi(t,t_w)=dt\sum_{s=t_w+1}^{t}R(s,t_w)`, shape (waiting, steps+1); zero up to ``t_w``."""
-        padded = np.pad(self.G, ((0, 0), (0, 1)))  # a push at the last step is felt by nobody
-        return np.asarray(self.dt * np.cumsum(padded[:, waiting + 1], axis=0).T)
+        response = np.pad(self.G[:, 1 : self.m.size], ((0, 0), (0, 1)))  # a push at the last step is felt by nobody
+        return np.asarray(self.dt * np.cumsum(response[:, waiting], axis=0).T)

@@ -8,42 +8,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
+from sgdnoise._lanes import Floating
 from sgdnoise.simulation.threefry import Keys, words
 
-Floating = NDArray[np.floating[Any]]
-
-STRIP_BYTES = 256  # of a row: as much as the kernels take at once
-STRIP = 64  # lengths are multiples of this many numbers: a strip of float32, or two of float64
 F = np.float32
 HALF_PI, LN2 = F(math.pi / 2), F(math.log(2))
 SQRT_HALF_BITS = np.int32(0x3F3504F3)
-
-
-def padded(length: int) -> int:
-    """Length of a vector as it is stored, with zeros at its end: a whole number of strips."""
-    return -(-length // STRIP) * STRIP
-
-
-def pitch(length: int, dtype: DTypeLike) -> int:
-    """Distance of the rows of a matrix: an odd number of strips, at least the padded length.
-
-    With an even number, such as rows that are a page apart, the same strip of many rows would fall into the same few
-    places of the first-level cache.
-    """
-    strip = STRIP_BYTES // np.dtype(dtype).itemsize
-    return (padded(length) // strip | 1) * strip
-
-
-def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floating:
-    """Zeros whose first element starts a cache line (64 bytes)."""
-    dtype = np.dtype(dtype)
-    size = math.prod(shape) * dtype.itemsize
-    buffer = np.zeros(size + 64, np.uint8)
-    start = -buffer.ctypes.data % 64
-    return buffer[start : start + size].view(dtype).reshape(shape)
 
 
 @jit(nogil=True)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise import _checks
+from sgdnoise._lanes import padded, pitch
 from sgdnoise._machine import threads
 from sgdnoise.algorithms import Algorithm, Chain
 from sgdnoise.problem import Problem
-from sgdnoise.simulation.normals import padded, pitch
 
 PRECISIONS = ("auto", "single", "double")
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
+from sgdnoise._lanes import Floating
 from sgdnoise.losses import squared_hinge
 from sgdnoise.simulation.feature_space import FeatureSpace
 from sgdnoise.simulation.guard import RUNNING, Guard
-from sgdnoise.simulation.normals import Floating
 from sgdnoise.simulation.plan import Plan, record_steps
 from sgdnoise.simulation.sample_space import SampleSpace
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise.simulation.lanes import add_multiple, add_product, lane_sum, load, load_lanes, store
-from sgdnoise.simulation.normals import STRIP_BYTES, Floating
+from sgdnoise._lanes import STRIP_BYTES, Floating, add_multiple, add_product, lane_sum, load, load_lanes, store
 
 Rows = NDArray[np.int64]
 

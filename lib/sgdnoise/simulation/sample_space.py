@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
+from sgdnoise._lanes import STRIP_BYTES, Floating, aligned, lane_sum, lanes, load_lanes, padded
 from sgdnoise.losses import squared_hinge
 from sgdnoise.simulation.batches import Bits, Limits, advance
 from sgdnoise.simulation.guard import RUNNING, Guard, judge
-from sgdnoise.simulation.lanes import lane_sum, lanes, load_lanes
-from sgdnoise.simulation.normals import STRIP_BYTES, Floating, aligned, padded
 from sgdnoise.simulation.plan import Plan
 from sgdnoise.simulation.rows import Rows, dot_strip, gaps, inner, inners, strip_of, sum_strip
 from sgdnoise.simulation.threefry import Keys

@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sgdnoise._lanes import Floating, padded
 from sgdnoise.simulation import batches
 from sgdnoise.simulation.feature_space import FeatureSpace
 from sgdnoise.simulation.guard import Guard
-from sgdnoise.simulation.normals import Floating, draw_data, fill_normal, padded
+from sgdnoise.simulation.normals import draw_data, fill_normal
 from sgdnoise.simulation.plan import Plan
 from sgdnoise.simulation.record import Log, Trace
 from sgdnoise.simulation.sample_space import SampleSpace

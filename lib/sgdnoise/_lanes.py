@@ -6,6 +6,7 @@ vectors, which any processor has, in as many registers as it needs. Their order 
 does not depend on the width that a compiler prefers.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,37 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, models, register_model, type_callable
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from sgdnoise.simulation.normals import STRIP_BYTES, Floating
+Floating = NDArray[np.floating[Any]]
 
+STRIP_BYTES = 256
 LANE_BYTES = 64
 WORD = ir.IntType(32)
+
+
+def padded(length: int) -> int:
+    """Length of a vector as it is stored, with zeros at its end: a whole number of strips, of either precision."""
+    return -(-length // 64) * 64
+
+
+def pitch(length: int, dtype: DTypeLike) -> int:
+    """Distance of the rows of a matrix: an odd number of strips, at least the padded length.
+
+    With an even number, such as rows that are a page apart, the same strip of many rows would fall into the same few
+    places of the first-level cache.
+    """
+    strip = STRIP_BYTES // np.dtype(dtype).itemsize
+    return (padded(length) // strip | 1) * strip
+
+
+def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floating:
+    """Zeros whose first element starts a cache line (64 bytes)."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    buffer = np.zeros(size + 64, np.uint8)
+    start = -buffer.ctypes.data % 64
+    return buffer[start : start + size].view(dtype).reshape(shape)
 
 
 def lanes(dtype: DTypeLike) -> int:
