@@ -77,12 +77,12 @@ def against_iteration(quick):
     The residual of the causal pass is zero. The iteration gets as near as rounding allows: a change of the kernels by
     1e-14 of the largest entry. Looser tolerances, at which it is not solved, are there for comparison.
     """
-    sizes = [(60, 1000)] if quick else [(200, 4000), (200, 10_000), (300, 4000)]
+    sizes = [(60, 1000)] if quick else [(200, 4000), (200, 10_000)]
     out = []
     for steps, paths in sizes:
         causal = processor_seconds(steps, paths, "causal")
-        for damping in (0.0, 0.15, 0.3) if steps * paths <= 800_000 else (0.0, 0.15):
-            for tolerance in (1e-3, 1e-14) if quick or paths > 4000 else (1e-3, 1e-12, 1e-14):
+        for damping in (0.0, 0.15, 0.3):
+            for tolerance in (1e-3, 1e-14):
                 options = {"tolerance": tolerance, "damping": damping, "max_iterations": 500}
                 found = processor_seconds(steps, paths, "iterative", **options)
                 row = {"steps": steps, "paths": paths, "causal_seconds": causal["seconds"], **options, **found}

@@ -31,8 +31,8 @@ Ints = NDArray[np.uint32]
 ONE = np.uint32(1)  # keeps an index unsigned, which spares a test for negative ones at every access
 
 STRIP = STRIP_BYTES // 8  # numbers of a row that are taken at once
-CHUNKS = 64  # fixed, so that no sum depends on the number of threads
-_PATHS = 64  # paths whose responses are worked out side by side, sharing tiles of the propagator in cache
+CHUNKS = 16  # fixed, so that no sum depends on the number of threads
+_PATHS = 128  # paths whose responses are worked out side by side, sharing tiles of the propagator in cache
 
 
 def fields(

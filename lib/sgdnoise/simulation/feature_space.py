@@ -130,10 +130,28 @@ class FeatureSpace:
         _tangent_rows(A, rows, curvature, self.tangents[c], live, self.tangent_gradient[c], P, coefficients)
         return float(np.sum(loss.value(h, margin), dtype=np.float64))
 
-    def preactivations(self, wanted: Mask) -> Floating:
-        """Pre-activations of all samples, (columns, samples); rows that are not wanted hold anything."""
-        _project(self.A, self.w, np.flatnonzero(wanted & ~self.fresh), self.scratch, self.h)
-        return self.h
+    @property
+    def known(self) -> Mask:
+        """Columns of which ``h`` holds the pre-activations of all samples."""
+        return self.fresh
+
+    def weights_of(self, columns: Rows) -> Floating:
+        """Return a copy of the weights of these columns, as they enter pre-activations."""
+        return np.asarray(self.w[columns])
+
+    def project(self, weights: Floating) -> Floating:
+        """Pre-activations of all samples for any weights, (vectors, padded features): one pass over the data."""
+        vectors, kind = weights.shape[0], self.A.dtype
+        even = vectors + vectors % 2
+        scratch = (
+            np.zeros((even // 2, BLOCK), np.int64),
+            np.zeros(even // 2, np.int64),
+            aligned((even, BLOCK, lanes(kind)), kind),
+            self.scratch[3],
+        )
+        H = np.empty((vectors, self.A.shape[0]), kind)
+        _project(self.A, weights, scratch, H)
+        return H
 
     def magnetization(self) -> Array:
         """Return ``v.w`` per feature of every column."""
@@ -294,19 +312,19 @@ def _touched(s: Bits, order: Rows) -> Rows:
 
 
 @jit(nogil=True)
-def _project(A: Floating, W: Floating, chosen: Rows, scratch: Any, H: Floating) -> None:
-    """``H[c] = A W[c]`` for the chosen columns, block by block."""
+def _project(A: Floating, W: Floating, scratch: Any, H: Floating) -> None:
+    """``H[c] = A W[c]``, block by block."""
     rows, number, P, _ = scratch
-    everything, many = np.arange(A.shape[0]), chosen.size
+    everything, chosen = np.arange(A.shape[0]), np.arange(W.shape[0])
     for start in range(0, A.shape[0], BLOCK):
         block = everything[start : start + BLOCK]
-        for i in range((many + 1) // 2):
+        for i in range(number.size):
             rows[i, : block.size] = block
             number[i] = block.size
         _dot_block(A, W, chosen, scratch)
-        for i in range(many):
+        for c in chosen:
             for k in range(block.size):
-                H[chosen[i], start + k] = lane_sum(load_lanes(P[i], k))
+                H[c, start + k] = lane_sum(load_lanes(P[c], k))
 
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)

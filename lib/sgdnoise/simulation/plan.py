@@ -15,6 +15,7 @@ from sgdnoise.algorithms import Algorithm, Chain
 from sgdnoise.problem import Problem
 
 PRECISIONS = ("auto", "single", "double")
+TOGETHER = 8  # columns whose losses are worked out in one pass over the data, if they have to wait for it
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class Plan:
             stored = padded(self.samples)
             return data + size * stored * (self.samples + columns * (6 + 4 * tangents + 2 * times) + 3 * tangents)
         state = columns * width * (8 + 2 * size + 2 * size * tangents + 8 * times) + 8 * tangents * width
-        return data + state + columns * self.samples * (size + 1)
+        together = size * (columns + TOGETHER) * (self.samples + width)  # losses that are worked out in one pass
+        return data + state + columns * self.samples * (size + 1) + together
 
 
 def make_plan(

@@ -9,8 +9,8 @@ from sgdnoise._jit import jit
 from sgdnoise._lanes import Floating
 from sgdnoise.losses import squared_hinge
 from sgdnoise.simulation.feature_space import FeatureSpace
-from sgdnoise.simulation.guard import RUNNING, Guard
-from sgdnoise.simulation.plan import Plan, record_steps
+from sgdnoise.simulation.guard import GROWN, RUNNING, Guard
+from sgdnoise.simulation.plan import TOGETHER, Plan, record_steps
 from sgdnoise.simulation.sample_space import SampleSpace
 
 Array = NDArray[np.float64]
@@ -45,6 +45,8 @@ class Log:
         self.following = np.full((runs, longest), NEVER)  # the step that is due after each one that is written down
         for following, grid in zip(self.following, self.grids, strict=True):
             following[: grid.size - 1] = grid[1:]
+        self.turns = np.zeros((3, runs), dtype=bool)  # of the runs: written down now, at rest, with their losses
+        self.later: list[tuple[Any, Floating, Array]] = []  # places in the table, weights and norms of postponed losses
         self.due = np.zeros(len(plan.runs), dtype=np.int64)  # next step at which a run is written down, or NEVER
         self.last = np.array([run.steps for run in plan.runs])
         self.chi = np.zeros((len(self.columns), len(plan.runs[0].waits)))
@@ -71,28 +73,29 @@ class Log:
 
     def record(self, k: int, guard: Guard, everything: bool) -> None:
         """Write down the runs whose turn it is at step ``k``, or all that are not complete; diverged ones never."""
-        due = (self.due < NEVER if everything else self.due == k) & ~self._by_run(guard.lost).any(axis=1)
-        if not due.any():
+        plan, space, values = self.plan, self.space, self.values
+        if not _turns(k, everything, guard.state, plan.replicas, plan.loss_every, self.last, self.due, self.turns):
             return
-        resting: Mask = np.all(self._by_run(guard.state != RUNNING), axis=1)
-        full = due if everything or k % self.plan.loss_every == 0 else due & ((self.last == k) | resting)
-        values = self.values
-        values[0] = self._by_run(self.space.magnetization())
+        values[0] = self._by_run(space.magnetization())
         values[1] = self._by_run(guard.norm)
-        loss, unsatisfied = self._losses(np.repeat(full, self.plan.replicas), guard.norm)
-        values[2], values[3] = self._by_run(loss), self._by_run(unsatisfied)
-        if self.plan.replicas == 2:
-            values[4] = np.sqrt(self.space.square_distances())[:, None]
-        runs = np.flatnonzero(due)
-        at = self.place[runs]
-        self.table[:, runs, :, at] = values[:, runs].transpose(1, 0, 2)
-        for i in runs.tolist():
-            self._write_two_times(i, k, self.place[i])
-        self.place[runs] += 1
-        self.due[runs] = np.where(resting[runs], NEVER, self.following[runs, at])
+        values[2:4] = np.nan
+        wanted = np.repeat(self.turns[2], plan.replicas)
+        known = np.flatnonzero(wanted & space.known)
+        if known.size:
+            values[2:4].reshape(2, -1)[:, known] = self._losses(space.h, known, guard.norm[known])
+        if plan.replicas == 2:
+            values[4] = np.sqrt(space.square_distances())[:, None]
+        if self.plan.runs[0].waits:
+            for i in np.flatnonzero(self.turns[0]).tolist():
+                self._write_two_times(i, k, self.place[i])
+        self._postpone(np.flatnonzero(wanted & ~space.known), guard.norm)
+        _write(self.turns, values, self.following, self.table, self.place, self.due)
+        if sum(norm.size for _, _, norm in self.later) >= TOGETHER:
+            self._settle()
 
     def traces(self, guard: Guard) -> list[Trace]:
         """Average over replicas. After all its replicas have stopped a run keeps its values; if it diverged, none."""
+        self._settle()
         traces = []
         stopped = guard.stopping_times()
         for i, grid in enumerate(self.grids):
@@ -124,32 +127,92 @@ class Log:
                 for r, c in enumerate(range(part.start, part.stop)):
                     self.two_times[:, i, r, j, at] = self.space.overlap(c, j), self.chi[c, j]
 
-    def _losses(self, wanted: Mask, norm: Array) -> tuple[Array, Array]:
-        """Loss and unsatisfied fraction of the columns that are wanted, NaN for the others."""
-        loss, unsatisfied = np.full((2, norm.size), np.nan)
-        columns = np.flatnonzero(wanted)
-        if columns.size == 0:
-            return loss, unsatisfied
+    def _postpone(self, columns: NDArray[np.int64], norm: Array) -> None:
+        """Keep the weights of columns whose losses are to be worked out later, together with others."""
+        if columns.size == 0 or not isinstance(self.space, FeatureSpace):  # in sample space all are known
+            return
+        runs, replicas = np.divmod(columns, self.plan.replicas)
+        self.later.append(((runs, replicas, self.place[runs]), self.space.weights_of(columns), norm[columns]))
+
+    def _settle(self) -> None:
+        """Work out the losses that were postponed: one pass over the data for all."""
+        if not self.later or not isinstance(self.space, FeatureSpace):
+            return
+        places, weights, norms = zip(*self.later, strict=True)
+        self.later.clear()
+        norm = np.concatenate(norms)
+        found = self._losses(self.space.project(np.concatenate(weights)), np.arange(norm.size), norm)
+        runs, replicas, at = np.concatenate(places, axis=1)
+        self.table[2:4, runs, replicas, at] = found
+
+    def _losses(self, H: Floating, rows: NDArray[np.int64], norm: Array) -> Array:
+        """Loss and unsatisfied fraction, (2, rows), from these rows of pre-activations, where the norms are given."""
         problem, samples = self.plan.problem, self.plan.samples
-        h = self.space.preactivations(wanted)
+        out = np.empty((2, rows.size))
         if problem.loss is squared_hinge:
-            _hinge_totals(h, columns, samples, problem.margin, loss, unsatisfied)
+            _hinge_totals(H, rows, samples, problem.margin, out)
         else:
-            chosen = h[columns, :samples]
-            loss[columns] = np.sum(problem.loss.value(chosen, problem.margin), axis=1, dtype=np.float64)
-            unsatisfied[columns] = np.count_nonzero(chosen < problem.margin, axis=1)
-        return loss / self.plan.features + 0.5 * problem.ridge * norm, unsatisfied / samples
+            chosen = H[rows, :samples]
+            out[0] = np.sum(problem.loss.value(chosen, problem.margin), axis=1, dtype=np.float64)
+            out[1] = np.count_nonzero(chosen < problem.margin, axis=1)
+        out[0] = out[0] / self.plan.features + 0.5 * problem.ridge * norm
+        out[1] /= samples
+        return out
+
+
+@jit(nogil=True)
+def _turns(
+    k: int,
+    everything: bool,
+    state: NDArray[np.int64],
+    replicas: int,
+    loss_every: int,
+    last: NDArray[np.int64],
+    due: NDArray[np.int64],
+    turns: Mask,
+) -> int:
+    """Find out of every run whether it is written down at step ``k``, is at rest, needs its loss; count the first."""
+    many = 0
+    for i in range(due.size):
+        lost, resting = False, True
+        for c in range(i * replicas, (i + 1) * replicas):
+            lost |= state[c] >= GROWN
+            resting &= state[c] != RUNNING
+        now = not lost and (due[i] < NEVER if everything else due[i] == k)
+        turns[0, i], turns[1, i] = now, resting
+        turns[2, i] = now and (everything or resting or k % loss_every == 0 or last[i] == k)
+        many += now
+    return many
+
+
+@jit(nogil=True)
+def _write(
+    turns: Mask,
+    values: Array,
+    following: NDArray[np.int64],
+    table: Array,
+    place: NDArray[np.int64],
+    due: NDArray[np.int64],
+) -> None:
+    """Write the values of the runs whose turn it is to the next place of the table; a run at rest needs no more."""
+    names, runs, replicas = values.shape
+    for i in range(runs):
+        if turns[0, i]:
+            at = place[i]
+            for name in range(names):
+                for r in range(replicas):
+                    table[name, i, r, at] = values[name, i, r]
+            place[i] = at + 1
+            due[i] = NEVER if turns[1, i] else following[i, at]
 
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)
-def _hinge_totals(
-    H: Floating, columns: NDArray[np.int64], samples: int, kappa: float, loss: Array, unsatisfied: Array
-) -> None:
-    """Squared hinge summed over the samples, and the number of them below the margin, of the chosen columns."""
-    for c in columns:
-        total, count = 0.0, 0.0
+def _hinge_totals(H: Floating, rows: NDArray[np.int64], samples: int, kappa: float, out: Array) -> None:
+    """Squared hinge summed over the samples, and the number of them below the margin, of the chosen rows."""
+    for i in range(rows.size):
+        c, total, count = rows[i], 0.0, 0.0
         for mu in range(samples):
             slope = min(np.float64(H[c, mu]) - kappa, 0.0)
             total += slope * slope
             count += slope < 0.0
-        loss[c], unsatisfied[c] = 0.5 * total, count
+        out[0, i], out[1, i] = 0.5 * total, count

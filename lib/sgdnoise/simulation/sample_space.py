@@ -59,6 +59,7 @@ class SampleSpace:
         self.signal[:samples] = A.sum(axis=1, dtype=np.float64)
         self.start_sum, self.start_square = float(start.sum()), inner(start, start)
         self.p = np.ones(columns)
+        self.known = np.ones(columns, dtype=bool)  # h always holds the pre-activations of all samples
         self.h, self.u = column_arrays(columns), column_arrays(columns)
         self.h[:] = self.h0
         self.g, self.gram_g = column_arrays(columns), column_arrays(columns)
@@ -127,10 +128,6 @@ class SampleSpace:
         self.tangent_h[c, live] = shrink * self.tangent_h[c, live] - dt * self.tangent_gram_g[c, live]
         self.tangent_u[c, live] = shrink * self.tangent_u[c, live] - dt * self.tangent_g[c, live]
         self.tangent_p[c, live] *= shrink
-
-    def preactivations(self, wanted: Mask) -> Floating:  # noqa: ARG002
-        """Pre-activations of all samples, (columns, padded samples)."""
-        return self.h
 
     def magnetization(self) -> Array:
         """Return ``v.w`` per feature of every column."""
