@@ -75,18 +75,23 @@ def against_iteration(quick):
     """Time of the iteration over that of the causal pass, in fresh processes with one thread each.
 
     The residual of the causal pass is zero. The iteration gets as near as rounding allows: a change of the kernels by
-    1e-14 of the largest entry. Looser tolerances, at which it is not solved, are there for comparison.
+    1e-14 of the largest entry. The looser tolerance, at which it is not solved, is there for comparison. The two take
+    turns, so that both meet the machine in the same state, and the best of each counts.
     """
-    sizes = [(60, 1000)] if quick else [(200, 4000), (200, 10_000)]
+    sizes = [(60, 1000, 1)] if quick else [(200, 4000, 1), (200, 10_000, 1), (300, 2000, 2)]
     out = []
-    for steps, paths in sizes:
-        causal = processor_seconds(steps, paths, "causal")
-        for damping in (0.0, 0.15, 0.3):
+    for steps, paths, replicas in sizes:
+        causal, rows = np.inf, []
+        for damping in (0.15, 0.3):
             for tolerance in (1e-3, 1e-14):
                 options = {"tolerance": tolerance, "damping": damping, "max_iterations": 500}
-                found = processor_seconds(steps, paths, "iterative", **options)
-                row = {"steps": steps, "paths": paths, "causal_seconds": causal["seconds"], **options, **found}
-                out.append(row | {"ratio": found["seconds"] / causal["seconds"]})
+                tries = []
+                for _ in range(1 if quick else 2):
+                    causal = min(causal, processor_seconds(steps, paths, replicas, "causal")["seconds"])
+                    tries.append(processor_seconds(steps, paths, replicas, "iterative", **options))
+                best = min(tries, key=lambda one: one["seconds"])
+                rows.append({"steps": steps, "paths": paths, "replicas": replicas, **options, **best})
+        out += [row | {"causal_seconds": causal, "ratio": row["seconds"] / causal} for row in rows]
     return out
 
 
@@ -94,9 +99,12 @@ PROCESSOR = """
 import json, time
 import sgdnoise as sn
 
+algorithm = sn.SGD(0.1) if {replicas} == 1 else sn.PersistentSGD(0.3, 2.0)
+
 def solve(steps, paths, **options):
     return sn.solve_dmft(
-        sn.Problem(alpha=6), sn.SGD(0.1), 0.1, 0.1 * steps, paths=paths, realisations=1, waiting_times=[0.0], **options
+        sn.Problem(alpha=6), algorithm, 0.1, 0.1 * steps,
+        paths=paths, replicas={replicas}, realisations=1, waiting_times=[0.0], **options
     )
 
 solve(5, 64)
@@ -113,9 +121,10 @@ print(json.dumps({{"seconds": best, **found}}))
 """
 
 
-def processor_seconds(steps, paths, method, **options):
+def processor_seconds(steps, paths, replicas, method, **options):
     """Processor time of one population in a fresh process with one thread; of the iteration, how far it got, too."""
-    code = PROCESSOR.format(steps=steps, paths=paths, options={"method": method, **options})
+    options = {"method": method, **options}
+    code = PROCESSOR.format(steps=steps, paths=paths, replicas=replicas, options=options)
     environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     return json.loads(run.stdout)

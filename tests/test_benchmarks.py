@@ -6,10 +6,14 @@ import pytest
 
 from bookbuild import benchmarks, paths
 
-WORK = {"work": "(i)", "numpy_over_jax": None, "numpy_over_ours": 12.3, "goal": 12, "part_of_gemm": 0.31}
-ROUND = {"steps": 200, "paths": 4000, "tolerance": 1e-14, "iterations": 40, "ratio": 36.4, "residual": 0.0}
+WORK = {"work": "(ii)", "numpy_over_jax": None, "numpy_over_ours": 12.3, "goal": 12, "part_of_gemm": 0.31}
+SIZES = [
+    WORK | {"work": "(i) N=325", "numpy_seconds": 9.0, "ours_seconds": 1.0},
+    WORK | {"work": "(i) N=750", "numpy_seconds": 60.0, "ours_seconds": 3.0},
+]
+ROUND = {"steps": 200, "paths": 4000, "replicas": 1, "tolerance": 1e-14, "iterations": 40, "ratio": 36.4, "residual": 0}
 GROWTH = {"rows": [{"steps": 400, "seconds": 1.5, "megabytes": 80.0}], "exponents": {"time": 2.1, "memory": 1.2}}
-SIMULATE = {"cores": [0, 1], "work": [WORK], "limits": {"gemm_gflops_float64": 40.0}}
+SIMULATE = {"cores": [0, 1], "work": [*SIZES, WORK], "limits": {"gemm_gflops_float64": 40.0}}
 DMFT = {
     "targets": {"T=200": {"seconds": 0.3, "promised": 1.0}},
     "public": [{"steps": 200, "paths": 10_000, "ratio": 3000.0, "extrapolated": True}],
@@ -39,10 +43,11 @@ def test_results_are_adopted_and_shown(places):
     (places / "bench_live.json").write_text(json.dumps(LIVE))
     benchmarks.adopt()
     text = benchmarks.tables()
-    assert "| (i) | 1 |  | 1/12.3 | 1/12 | 31% |" in text
+    assert "| (ii) | 1 |  | 1/12.3 | 1/12 | 31% |" in text
+    assert "| (i) all sizes | 1 | | 1/17.2 | 1/12 | |" in text, "the goal is for all sizes together"
     assert "| T=200 | 0.3 s | 1 s |" in text
     assert "| 200 | 10,000 | 3,000 | extrapolated" in text
-    assert "| 200 | 4,000 | 1e-14 | 40 | 36 |" in text, "the best damping among those that converged"
+    assert "| 200 | 4,000 | 1 | 1e-14 | 40 | 36 |" in text, "the best damping among those that converged"
     assert "| steps | 2.1 | 1.2 | steps = 400: 1.5 s, 80 MB |" in text
 
     assert "| SAT | 0.3 | none | 300 | 60 | 30 ms | 0.41 ms |" in text
