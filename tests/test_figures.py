@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from PIL import Image
 
 from bookbuild import figures, source
 from bookbuild.refusal import Refusal
@@ -84,10 +85,9 @@ def executed(figure):
 def test_the_files_of_a_figure_hold_its_numbers(executed, tmp_path):
     figures.write_downloads(executed, tmp_path, "page-smoke")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"page-smoke-plot.{ending}" for ending in ("csv", "nc", "png", "svg")
+        f"page-smoke-plot.{ending}" for ending in ("csv", "nc", "png")
     ]
     assert (tmp_path / "page-smoke-plot.png").read_bytes().startswith(b"\x89PNG")
-    assert b"<svg" in (tmp_path / "page-smoke-plot.svg").read_bytes()
     table = pd.read_csv(tmp_path / "page-smoke-plot.csv")
     with xr.open_dataset(tmp_path / "page-smoke-plot.nc") as dataset:
         for values in (table.y.values, dataset.y.values):
@@ -99,6 +99,21 @@ def test_links_follow_the_figure(executed):
     text = executed.cells[1].source
     assert text.index("A caption.") < text.index("../downloads/page-smoke-plot.csv") < text.index("After.")
     assert [ending for ending in ("svg", "png", "csv", "nc") if f"plot.{ending}" in text] == ["svg", "png", "csv", "nc"]
+
+
+def test_a_picture_with_fewer_colours_looks_the_same(figure):
+    (axes,) = figure.axes
+    axes.plot(np.linspace(0, 1, 50), np.linspace(0, 1, 50) ** 2, "o-", color="tab:orange")
+    original = io.BytesIO()
+    figure.savefig(original, format="png", dpi=150)
+    less = figures.small(original)
+    assert len(less) < len(original.getvalue())
+    with Image.open(original) as old, Image.open(io.BytesIO(less)) as new:
+        assert new.size == old.size
+        assert new.info["dpi"] == pytest.approx(old.info["dpi"])
+        change = np.abs(np.asarray(new.convert("RGB"), float) - np.asarray(old.convert("RGB"), float))
+    assert change.max() <= 24, "of 255 steps"
+    assert change.mean() < 0.5
 
 
 def test_a_page_of_prose_may_show_a_figure_of_a_notebook(executed, tmp_path, monkeypatch):
