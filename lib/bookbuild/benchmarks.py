@@ -97,19 +97,17 @@ def iteration_table(results: dict[str, Any]) -> str:
         "Processor time of the iteration of whole trajectories over that of the causal pass, one thread each, at the "
         "damping that suits it best.",
         "",
-        "| steps | paths | replicas | tolerance | rounds | ratio |",
-        "|---|---|---|---|---|---|",
+        "| steps | paths | tolerance | rounds | ratio |",
+        "|---|---|---|---|---|",
     ]
-    best: dict[tuple[int, int, int, float], dict[str, Any]] = {}
+    best: dict[tuple[int, int, float], dict[str, Any]] = {}
     for row in results["iteration"]:
-        size = row["steps"], row["paths"], row["replicas"], row["tolerance"]
+        size = row["steps"], row["paths"], row["tolerance"]
         reached = row.get("residual", 1.0) <= row["tolerance"]
         if reached and (size not in best or row["ratio"] < best[size]["ratio"]):
             best[size] = row
-    for (steps, paths_, replicas, tolerance), row in sorted(best.items()):
-        lines.append(
-            f"| {steps} | {paths_:,} | {replicas} | {tolerance:g} | {row['iterations']} | {row['ratio']:.0f} |"
-        )
+    for (steps, paths_, tolerance), row in sorted(best.items()):
+        lines.append(f"| {steps} | {paths_:,} | {tolerance:g} | {row['iterations']} | {row['ratio']:.0f} |")
     return "\n".join(lines)
 
 
