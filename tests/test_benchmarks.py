@@ -26,6 +26,13 @@ LIVE = {
     "budget_milliseconds": 12,
     "runs": [LIVE_RUN | {"slowest_milliseconds": 30.2, "step_milliseconds": 0.41}],
 }
+PAGE = {"page": "notebooks/live.html", "loaded_seconds": 0.52, "typeset_seconds": 1.4}
+PAGES = {
+    "browser": "Chromium 1",
+    "pages": [PAGE, PAGE | {"loaded_seconds": 0.31}, PAGE | {"loaded_seconds": 0.2}],
+    "site": 22.4e6,
+    "archives": 19.7e6,
+}
 
 
 @pytest.fixture
@@ -41,6 +48,7 @@ def test_results_are_adopted_and_shown(places):
     (places / "bench_simulate.json").write_text(json.dumps(SIMULATE))
     (places / "bench_dmft.json").write_text(json.dumps(DMFT))
     (places / "bench_live.json").write_text(json.dumps(LIVE))
+    (places / "bench_pages.json").write_text(json.dumps(PAGES))
     benchmarks.adopt()
     text = benchmarks.tables()
     assert "| (ii) | 1 |  | 1/12.3 | 1/12 | 31% |" in text
@@ -50,6 +58,8 @@ def test_results_are_adopted_and_shown(places):
     assert "| 200 | 4,000 | 1e-14 | 40 | 36 |" in text, "the best damping among those that converged"
     assert "| steps | 2.1 | 1.2 | steps = 400: 1.5 s, 80 MB |" in text
 
+    assert "half of the 3 pages load in 0.31 s or less, the slowest, `notebooks/live.html`, in 0.52 s" in text
+    assert "is 22 MB with its PDF, and the archives of results behind the figures another 20 MB" in text
     assert "| SAT | 0.3 | none | 300 | 60 | 30 ms | 0.41 ms |" in text
 
 

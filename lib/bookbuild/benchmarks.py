@@ -37,6 +37,8 @@ def tables() -> str:
         ]
     if "bench_live" in known:
         parts.append(live_table(known["bench_live"]))
+    if "bench_pages" in known:
+        parts.append(pages_text(known["bench_pages"]))
     return "\n\n".join(parts) or "Nothing has been measured yet."
 
 
@@ -144,3 +146,18 @@ def live_table(results: dict[str, Any]) -> str:
             f"{row['slowest_milliseconds']:.0f} ms | {row['step_milliseconds']:.2g} ms |"
         )
     return "\n".join(lines)
+
+
+def pages_text(results: dict[str, Any]) -> str:
+    """Say how fast the pages of the book open and how much it weighs."""
+    pages = results["pages"]
+    slowest = pages[0]
+    median = pages[len(pages) // 2]["loaded_seconds"]
+    typeset = max(page["typeset_seconds"] for page in pages)
+    return (
+        f"## The pages of this book\n\nOpened from disk without a window, in {results['browser']}: half of the "
+        f"{len(pages)} pages load in {median:.2g} s or less, the slowest, `{slowest['page']}`, in "
+        f"{slowest['loaded_seconds']:.2g} s; all formulas of a page are typeset after {typeset:.2g} s at the latest. The "
+        f"site is {results['site'] / 1e6:.0f} MB with its PDF, and the archives of results behind the figures another "
+        f"{results['archives'] / 1e6:.0f} MB."
+    )
