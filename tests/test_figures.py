@@ -101,6 +101,16 @@ def test_links_follow_the_figure(executed):
     assert [ending for ending in ("svg", "png", "csv", "nc") if f"plot.{ending}" in text] == ["svg", "png", "csv", "nc"]
 
 
+def test_a_diagram_offers_no_empty_table(executed, tmp_path):
+    content = executed.cells[0].outputs[0].data[figures.MIME]
+    content["csv"] = content["csv"].splitlines()[0] + "\n"
+    figures.write_downloads(executed, tmp_path, "page-smoke")
+    assert [path.name for path in tmp_path.iterdir()] == ["page-smoke-plot.png"]
+    figures.link_downloads(executed, "../downloads", "page-smoke")
+    assert "plot.png" in executed.cells[1].source
+    assert ".csv" not in executed.cells[1].source
+
+
 def test_a_picture_with_fewer_colours_looks_the_same(figure):
     (axes,) = figure.axes
     axes.plot(np.linspace(0, 1, 50), np.linspace(0, 1, 50) ** 2, "o-", color="tab:orange")

@@ -158,9 +158,16 @@ def write_downloads(executed: NotebookNode, folder: Path, prefix: str) -> None:
     for name, content in published(executed).items():
         path = folder / f"{prefix}-{name}"
         path.with_suffix(".png").write_bytes(base64.b64decode(content["png"]))
+        if not has_numbers(content):
+            continue
         path.with_suffix(".csv").write_text(content["csv"], encoding="utf-8")
         table = pd.read_csv(io.StringIO(content["csv"]), converters=dict.fromkeys(WORDS[1:], str))
         table.rename_axis("row").to_xarray().to_netcdf(path.with_suffix(".nc"), engine="scipy")
+
+
+def has_numbers(content: dict[str, str]) -> bool:
+    """Tell a plot from a diagram: whether the table of its curves has any row below the headings."""
+    return len(content["csv"].splitlines()) > 1
 
 
 def shown_name(content: dict[str, str]) -> str:
@@ -184,9 +191,10 @@ def link_downloads(executed: NotebookNode, folder: str, prefix: str) -> None:
                     f'<a href="{folder}/{file}.{ending}" download>{words}</a>'
                     for ending, words in (("png", "PNG"), ("csv", "CSV"), ("nc", "netCDF"))
                 ]
-                words = f"This figure: {', '.join(links[:2])}; "
-                words += f"its numbers, with the ends of the bars: {', '.join(links[2:])}."
-                line = f'<p class="downloads">{words}</p>'
+                words = f"This figure: {', '.join(links[:2])}"
+                if has_numbers(names[name]):
+                    words += f"; its numbers, with the ends of the bars: {', '.join(links[2:])}"
+                line = f'<p class="downloads">{words}.</p>'
                 cell.source = f"{cell.source[:end]}\n\n{line}\n{cell.source[end:]}"
 
 
