@@ -158,6 +158,6 @@ def pages_text(results: dict[str, Any]) -> str:
         f"## The pages of this book\n\nOpened from disk without a window, in {results['browser']}: half of the "
         f"{len(pages)} pages load in {median:.2g} s or less, the slowest, `{slowest['page']}`, in "
         f"{slowest['loaded_seconds']:.2g} s; all formulas of a page are typeset after {typeset:.2g} s at the latest. "
-        f"The site is {results['site'] / 1e6:.0f} MB with its PDF, and the archives of results behind the figures another "
-        f"{results['archives'] / 1e6:.0f} MB."
+        f"The site is {results['site'] / 1e6:.0f} MB with its PDF, and the archives of results behind the figures "
+        f"another {results['archives'] / 1e6:.0f} MB."
     )
