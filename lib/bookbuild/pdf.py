@@ -115,8 +115,9 @@ def print_page(page: Path, output: Path) -> None:
         view.pdf(path=first, **settings)
         view.evaluate(NUMBER, beginnings(PdfReader(first)))
         view.pdf(path=first, outline=True, tagged=True, **settings)
+        headings = view.locator("h1, h2, h3, h4, h5, h6").all_text_contents()
         chromium.close()
-        finish(first, output)
+        finish(first, output, headings)
 
 
 def complain(view: Any) -> None:
@@ -134,10 +135,10 @@ def beginnings(reader: Any) -> dict[str, int]:
     return {name.removeprefix("/"): numbers[target.page.idnum] for name, target in targets}
 
 
-def finish(printed_file: Path, output: Path) -> None:
+def finish(printed_file: Path, output: Path, headings: list[str]) -> None:
     """Say in the file whose it is, and take out the date: the same book gives the same file."""
     from pypdf import PdfReader, PdfWriter
-    from pypdf.generic import NameObject
+    from pypdf.generic import NameObject, TextStringObject
 
     reader = PdfReader(printed_file)
     assert reader.metadata is not None
@@ -145,6 +146,15 @@ def finish(printed_file: Path, output: Path) -> None:
     writer = PdfWriter(clone_from=reader)
     writer.metadata = {"/Title": title, "/Author": printed.settings()["author"], "/Producer": "Chromium"}
     writer.root_object[NameObject("/PageMode")] = NameObject("/UseOutlines")
+    # Where a heading goes on in a second line, its bookmark has lost a blank.
+    whole = {"".join(text.split()): " ".join(text.split()) for text in headings}
+    bookmarks: list[Any] = [writer.root_object["/Outlines"].get_object()]
+    while bookmarks:
+        bookmark = bookmarks.pop()
+        words = "".join(str(bookmark.get("/Title", "")).split())
+        if words in whole:
+            bookmark[NameObject("/Title")] = TextStringObject(whole[words])
+        bookmarks += [bookmark[near].get_object() for near in ("/First", "/Next") if near in bookmark]
     writer.write(output)
 
 
