@@ -45,11 +45,12 @@ def test_a_wrong_response_is_seen(monkeypatch):
     assert np.max(np.abs(wrong.G - right.G)) > 1e-4
 
 
-def test_responses_are_a_row_of_an_inverse_matrix():
-    """With 0 to 11 active times per path, so that all branches of the unrolled substitution are met."""
+@pytest.mark.parametrize("t", [11, 32, 75])
+def test_responses_are_a_row_of_an_inverse_matrix(t):
+    """Within one strip of times and over several, with no active time, with all, and with some."""
     rng = np.random.default_rng(1)
-    t, paths, step = 11, 24, 0.3
-    G = np.tril(rng.random((t + 1, 64)))
+    paths, step = 24, 3.3 / t
+    G = np.tril(rng.random((t + 1, 128)))
     np.fill_diagonal(G, 1.0)
     active = rng.random((1, paths, t)) < np.linspace(0, 1, paths)[:, None]
     count = active.sum(axis=2).astype(np.uint32)
