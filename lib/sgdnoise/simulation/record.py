@@ -5,20 +5,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdnoise._jit import jit
 from sgdnoise._lanes import Floating
 from sgdnoise.losses import squared_hinge
 from sgdnoise.simulation.feature_space import FeatureSpace
-from sgdnoise.simulation.guard import GROWN, RUNNING, Guard
+from sgdnoise.simulation.guard import Guard
 from sgdnoise.simulation.plan import TOGETHER, Plan, record_steps
 from sgdnoise.simulation.sample_space import SampleSpace
+from sgdnoise.simulation.sheet import hinge_totals, new_sheet, observables, take_turns, write
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MOST_STEPS = 100  # in one compiled call, which nothing can interrupt
-NEVER = 2**62
-NAMES = ["magnetization", "norm", "loss", "unsatisfied"]
+MOST_STEPS, MOST_WORK = 100, 10**10  # steps and multiplications of one compiled call, which nothing can interrupt
 TWO_TIMES = ["correlation", "integrated_response"]
 
 
@@ -36,20 +34,16 @@ class Log:
     def __init__(self, plan: Plan, space: FeatureSpace | SampleSpace) -> None:
         self.plan, self.space, self.columns = plan, space, plan.columns
         self.grids = [record_steps(run, plan.record_every) for run in plan.runs]
-        runs, waits, longest = len(plan.runs), len(plan.runs[0].waits), max(grid.size for grid in self.grids)
-        self.names = [*NAMES, "distance"] if plan.replicas == 2 else NAMES
-        self.table = np.full((len(self.names), runs, plan.replicas, longest), np.nan)
-        self.two_times = np.full((2, runs, plan.replicas, waits, longest), np.nan)
-        self.values = np.empty((len(self.names), runs, plan.replicas))  # what is written next
-        self.place = np.zeros(runs, dtype=np.int64)
-        self.following = np.full((runs, longest), NEVER)  # the step that is due after each one that is written down
-        for following, grid in zip(self.following, self.grids, strict=True):
-            following[: grid.size - 1] = grid[1:]
-        self.turns = np.zeros((3, runs), dtype=bool)  # of the runs: written down now, at rest, with their losses
+        self.names, self.sheet = observables(plan), new_sheet(plan)
+        waits = len(plan.runs[0].waits)
+        self.two_times = np.full((2, len(plan.runs), plan.replicas, waits, self.sheet.table.shape[-1]), np.nan)
         self.later: list[tuple[Any, Floating, Array]] = []  # places in the table, weights and norms of postponed losses
-        self.due = np.zeros(len(plan.runs), dtype=np.int64)  # next step at which a run is written down, or NEVER
-        self.last = np.array([run.steps for run in plan.runs])
-        self.chi = np.zeros((len(self.columns), len(plan.runs[0].waits)))
+        self.chi = np.zeros((len(self.columns), waits))
+        self.compiled = isinstance(space, SampleSpace) and space.fused and not waits
+        if isinstance(space, SampleSpace):
+            space.sheet = self.sheet
+        work = len(self.columns) * plan.samples * min(plan.samples, plan.features)
+        self.most_steps: int = max(1, min(MOST_STEPS, MOST_WORK // work))
 
     def wait(self, k: int, frozen: Mask) -> None:
         """Mark waiting times, apply kicks and integrate the response up to step ``k``."""
@@ -65,31 +59,36 @@ class Log:
                     self.chi[c, i] += run.rate * self.space.response(c, i, self.plan.probes)
 
     def until_next(self, k: int) -> int:
-        """Steps from ``k`` to the next one at which something is recorded, marked or integrated."""
+        """Steps from ``k`` to the next one at which something is left for us to record, mark or integrate."""
+        if self.compiled:
+            return self.most_steps
         if any(wait <= k < run.steps for run in self.plan.runs for wait in run.waits):
             return 1
-        events = [wait for run in self.plan.runs for wait in run.waits] + self.due.tolist()
-        return min([MOST_STEPS, *(event - k for event in events if event > k)])
+        events: list[int] = [wait for run in self.plan.runs for wait in run.waits] + self.sheet.due.tolist()
+        return min([self.most_steps, *(event - k for event in events if event > k)])
 
     def record(self, k: int, guard: Guard, everything: bool) -> None:
         """Write down the runs whose turn it is at step ``k``, or all that are not complete; diverged ones never."""
-        plan, space, values = self.plan, self.space, self.values
-        if not _turns(k, everything, guard.state, plan.replicas, plan.loss_every, self.last, self.due, self.turns):
+        plan, space, sheet, values = self.plan, self.space, self.sheet, self.sheet.values
+        if not take_turns(k, everything, guard.state, sheet):
+            return
+        if self.compiled and isinstance(space, SampleSpace):
+            space.write_down()
             return
         values[0] = self._by_run(space.magnetization())
         values[1] = self._by_run(guard.norm)
         values[2:4] = np.nan
-        wanted = np.repeat(self.turns[2], plan.replicas)
+        wanted = np.repeat(sheet.turns[2], plan.replicas)
         known = np.flatnonzero(wanted & space.known)
         if known.size:
             values[2:4].reshape(2, -1)[:, known] = self._losses(space.h, known, guard.norm[known])
         if plan.replicas == 2:
             values[4] = np.sqrt(space.square_distances())[:, None]
         if self.plan.runs[0].waits:
-            for i in np.flatnonzero(self.turns[0]).tolist():
-                self._write_two_times(i, k, self.place[i])
+            for i in np.flatnonzero(sheet.turns[0]).tolist():
+                self._write_two_times(i, k, sheet.place[i])
         self._postpone(np.flatnonzero(wanted & ~space.known), guard.norm)
-        _write(self.turns, values, self.following, self.table, self.place, self.due)
+        write(sheet)
         if sum(norm.size for _, _, norm in self.later) >= TOGETHER:
             self._settle()
 
@@ -101,10 +100,10 @@ class Log:
         for i, grid in enumerate(self.grids):
             part = self._part(i)
             diverged = next(filter(None, map(guard.sentence, range(part.start, part.stop))), "")
-            table = dict(zip(self.names, self.table[:, i, :, : grid.size], strict=True))
+            table = dict(zip(self.names, self.sheet.table[:, i, :, : grid.size], strict=True))
             if self.plan.runs[i].waits:
                 table |= dict(zip(TWO_TIMES, self.two_times[:, i, ..., : grid.size], strict=True))
-            last = self.place[i] - 1
+            last = self.sheet.place[i] - 1
             for values in table.values():
                 values[..., last + 1 :] = np.nan if diverged else values[..., last : last + 1]
                 if diverged:
@@ -132,7 +131,7 @@ class Log:
         if columns.size == 0 or not isinstance(self.space, FeatureSpace):  # in sample space all are known
             return
         runs, replicas = np.divmod(columns, self.plan.replicas)
-        self.later.append(((runs, replicas, self.place[runs]), self.space.weights_of(columns), norm[columns]))
+        self.later.append(((runs, replicas, self.sheet.place[runs]), self.space.weights_of(columns), norm[columns]))
 
     def _settle(self) -> None:
         """Work out the losses that were postponed: one pass over the data for all."""
@@ -143,14 +142,14 @@ class Log:
         norm = np.concatenate(norms)
         found = self._losses(self.space.project(np.concatenate(weights)), np.arange(norm.size), norm)
         runs, replicas, at = np.concatenate(places, axis=1)
-        self.table[2:4, runs, replicas, at] = found
+        self.sheet.table[2:4, runs, replicas, at] = found
 
     def _losses(self, H: Floating, rows: NDArray[np.int64], norm: Array) -> Array:
         """Loss and unsatisfied fraction, (2, rows), from these rows of pre-activations, where the norms are given."""
         problem, samples = self.plan.problem, self.plan.samples
         out = np.empty((2, rows.size))
         if problem.loss is squared_hinge:
-            _hinge_totals(H, rows, samples, problem.margin, out)
+            out[:] = np.array([hinge_totals(H[c, :samples], problem.margin) for c in rows]).T
         else:
             chosen = H[rows, :samples]
             out[0] = np.sum(problem.loss.value(chosen, problem.margin), axis=1, dtype=np.float64)
@@ -158,61 +157,3 @@ class Log:
         out[0] = out[0] / self.plan.features + 0.5 * problem.ridge * norm
         out[1] /= samples
         return out
-
-
-@jit(nogil=True)
-def _turns(
-    k: int,
-    everything: bool,
-    state: NDArray[np.int64],
-    replicas: int,
-    loss_every: int,
-    last: NDArray[np.int64],
-    due: NDArray[np.int64],
-    turns: Mask,
-) -> int:
-    """Find out of every run whether it is written down at step ``k``, is at rest, needs its loss; count the first."""
-    many = 0
-    for i in range(due.size):
-        lost, resting = False, True
-        for c in range(i * replicas, (i + 1) * replicas):
-            lost |= state[c] >= GROWN
-            resting &= state[c] != RUNNING
-        now = not lost and (due[i] < NEVER if everything else due[i] == k)
-        turns[0, i], turns[1, i] = now, resting
-        turns[2, i] = now and (everything or resting or k % loss_every == 0 or last[i] == k)
-        many += now
-    return many
-
-
-@jit(nogil=True)
-def _write(
-    turns: Mask,
-    values: Array,
-    following: NDArray[np.int64],
-    table: Array,
-    place: NDArray[np.int64],
-    due: NDArray[np.int64],
-) -> None:
-    """Write the values of the runs whose turn it is to the next place of the table; a run at rest needs no more."""
-    names, runs, replicas = values.shape
-    for i in range(runs):
-        if turns[0, i]:
-            at = place[i]
-            for name in range(names):
-                for r in range(replicas):
-                    table[name, i, r, at] = values[name, i, r]
-            place[i] = at + 1
-            due[i] = NEVER if turns[1, i] else following[i, at]
-
-
-@jit(fastmath={"reassoc", "contract"}, nogil=True)
-def _hinge_totals(H: Floating, rows: NDArray[np.int64], samples: int, kappa: float, out: Array) -> None:
-    """Squared hinge summed over the samples, and the number of them below the margin, of the chosen rows."""
-    for i in range(rows.size):
-        c, total, count = rows[i], 0.0, 0.0
-        for mu in range(samples):
-            slope = min(np.float64(H[c, mu]) - kappa, 0.0)
-            total += slope * slope
-            count += slope < 0.0
-        out[0, i], out[1, i] = 0.5 * total, count

@@ -38,6 +38,31 @@ def dot_strip(A: Floating, rows: Rows, n: int, j: int, W: Floating, c: int, d: i
 
 
 @jit(nogil=True)
+def square_of_products(A: Floating, top: int, left: int, features: int, zero: Floating, P: Floating) -> None:
+    """``P[i, j] = A[top + i] . A[left + j]`` for four rows each; the last row stands for what is past it.
+
+    Two rows at a time, whose eight sums stay in registers. ``zero`` holds a lane vector of zeros.
+    """
+    strip, last = strip_of(A), A.shape[0] - 1
+    left1, left2, left3 = min(left + 1, last), min(left + 2, last), min(left + 3, last)
+    for i in range(0, 4, 2):
+        top0, top1 = min(top + i, last), min(top + i + 1, last)
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = load_lanes(zero, 0)
+        for j in range(0, features, strip):
+            x, y = load(A, top0, j), load(A, top1, j)
+            w = load(A, left, j)
+            a0, b0 = add_product(a0, x, w), add_product(b0, y, w)
+            w = load(A, left1, j)
+            a1, b1 = add_product(a1, x, w), add_product(b1, y, w)
+            w = load(A, left2, j)
+            a2, b2 = add_product(a2, x, w), add_product(b2, y, w)
+            w = load(A, left3, j)
+            a3, b3 = add_product(a3, x, w), add_product(b3, y, w)
+        P[i, 0], P[i, 1], P[i, 2], P[i, 3] = lane_sum(a0), lane_sum(a1), lane_sum(a2), lane_sum(a3)
+        P[i + 1, 0], P[i + 1, 1], P[i + 1, 2], P[i + 1, 3] = lane_sum(b0), lane_sum(b1), lane_sum(b2), lane_sum(b3)
+
+
+@jit(nogil=True)
 def sum_strip(
     A: Floating, rows: Rows, n: int, j: int, p: Floating, q: Floating, G: Floating, c: int, d: int, place: int
 ) -> None:
@@ -87,11 +112,17 @@ def inners(X: Floating, y: Floating, out: NDArray[np.float64]) -> None:
 
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)
+def gap(X: Floating, Y: Floating, c: int) -> float:
+    """``(X[c] - X[c+1]) . (Y[c] - Y[c+1])``."""
+    total = 0.0
+    for j in range(X.shape[1]):
+        x = np.float64(X[c, j]) - np.float64(X[c + 1, j])
+        total += x * (np.float64(Y[c, j]) - np.float64(Y[c + 1, j]))
+    return total
+
+
+@jit(nogil=True)
 def gaps(X: Floating, Y: Floating, out: NDArray[np.float64]) -> None:
     """``out[i] = (X[2i] - X[2i+1]) . (Y[2i] - Y[2i+1])``: of two replicas that are neighbours."""
     for i in range(out.size):
-        total = 0.0
-        for j in range(X.shape[1]):
-            x = np.float64(X[2 * i, j]) - np.float64(X[2 * i + 1, j])
-            total += x * (np.float64(Y[2 * i, j]) - np.float64(Y[2 * i + 1, j]))
-        out[i] = total
+        out[i] = gap(X, Y, 2 * i)

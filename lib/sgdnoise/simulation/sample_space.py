@@ -14,28 +14,35 @@ and every observable is a sum over samples, since :math:`K u = h - p\,h_0`:
 A tangent vector is :math:`\delta w = p\,\xi + A^{\mathsf T}\delta u` with the same recursions.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise._lanes import STRIP_BYTES, Floating, aligned, lane_sum, lanes, load_lanes, padded
+from sgdnoise._lanes import STRIP_BYTES, Floating, aligned, lanes, padded
 from sgdnoise.losses import squared_hinge
 from sgdnoise.simulation.batches import Bits, Limits, advance
 from sgdnoise.simulation.guard import RUNNING, Guard, judge
 from sgdnoise.simulation.plan import Plan
-from sgdnoise.simulation.rows import Rows, dot_strip, gaps, inner, inners, strip_of, sum_strip
+from sgdnoise.simulation.rows import Rows, gap, gaps, inner, inners, square_of_products, strip_of, sum_strip
+from sgdnoise.simulation.sheet import Sheet, hinge_totals, take_turns, write
 from sgdnoise.simulation.threefry import Keys
 
 Mask = NDArray[np.bool_]
 Array = NDArray[np.float64]
 
-BLOCK, SLICE = 32, 8  # rows and columns of the Gram matrix that are made at once
+BLOCK = 32  # rows of the data that are in the second-level cache while the Gram matrix is made
 
 
 class SampleSpace:
-    """Pre-activations of all columns on one data set; parameters and methods as in the feature space."""
+    """Pre-activations of all columns on one data set; parameters and methods as in the feature space.
+
+    Where ``fused``, and without waiting times, :meth:`go` itself writes down on its ``sheet`` what is due on the way.
+    """
+
+    sheet: Sheet
 
     def __init__(
         self, plan: Plan, A: Floating, start: Array, sampling: tuple[Keys, Limits], guard: Guard, probes: Array
@@ -58,6 +65,7 @@ class SampleSpace:
         self.signal = np.zeros(width)
         self.signal[:samples] = A.sum(axis=1, dtype=np.float64)
         self.start_sum, self.start_square = float(start.sum()), inner(start, start)
+        guard.norm[:] = self.start_square / plan.features
         self.p = np.ones(columns)
         self.known = np.ones(columns, dtype=bool)  # h always holds the pre-activations of all samples
         self.h, self.u = column_arrays(columns), column_arrays(columns)
@@ -81,6 +89,8 @@ class SampleSpace:
         # Of the rows that push: for every pair which and how many, for every column their coefficients.
         self.scratch = np.zeros((even // 2, samples), np.int64), np.zeros(even // 2, np.int64), column_arrays(even)
         self.fused = plan.problem.loss is squared_hinge
+        self.kappa = kind.type(plan.problem.margin)
+        self.view = (self.signal, self.start_sum, samples, float(plan.problem.margin))
 
     def look(self, k: int) -> None:
         """Draw the batches of step ``k``, form ``K g``, and let the guard judge."""
@@ -88,15 +98,14 @@ class SampleSpace:
         alive, h = guard.alive(k), self.h[:, : self.samples]
         keys, limits, s, _ = self.sampling
         if self.fused:
-            kappa = self.gram.dtype.type(problem.margin)
             seen, verdict, rule = guard.seen, guard.verdict, guard.rule
-            _look(k, self.gram, self.vectors, self.scratch, self.sampling, seen, verdict, rule, kappa)
+            _look(k, self.gram, self.vectors, self.scratch, self.sampling, seen, verdict, rule, self.kappa)
         else:
             advance(keys, limits, k, alive, s)
             self.g[alive, : self.samples] = problem.loss.slope(h[alive], problem.margin) * s[alive]
             guard.loss[alive] = np.sum(problem.loss.value(h[alive], problem.margin), axis=1, dtype=np.float64)
             _gram_pass(k, self.gram, self.g, np.flatnonzero(alive), self.scratch, self.gram_g)
-            _measure(self.vectors, problem.ridge, self.features, guard.state, alive, guard.norm, guard.square)
+            _square_gradients(self.vectors, problem.ridge, self.features, alive, guard.norm, guard.square)
             judge(k, guard.seen, guard.verdict, guard.rule)
         if not self.live.any():
             return
@@ -110,12 +119,25 @@ class SampleSpace:
         """Take the step from ``k`` that was looked at, then ``n - 1`` more; ``look`` at where that ends."""
         guard, ridge = self.guard, self.problem.ridge
         if self.fused and look:
-            kappa = self.gram.dtype.type(self.problem.margin)
-            seen, verdict, rule = guard.seen, guard.verdict, guard.rule
-            _go(k, k + n, self.rates, self.gram, self.vectors, self.scratch, self.sampling, seen, verdict, rule, kappa)
+            _go(
+                k,
+                k + n,
+                self.gram,
+                self.vectors,
+                self.scratch,
+                self.sampling,
+                guard.seen,
+                guard.verdict,
+                guard.rule,
+                self.kappa,
+                self.rates,
+                self.view,
+                self.sheet,
+            )
             return
         for j in range(k, k + n):
-            _descend(j, self.vectors, self.rates, ridge, guard.state, guard.steps)
+            for c in np.flatnonzero(guard.alive(j)).tolist():
+                _descend(c, self.vectors, self.rates[c], ridge, self.features, guard.norm)
             for c in np.flatnonzero(guard.alive(j) & (self.live > 0)).tolist():
                 self._descend_tangents(c)
             if j + 1 < k + n or look:
@@ -128,6 +150,10 @@ class SampleSpace:
         self.tangent_h[c, live] = shrink * self.tangent_h[c, live] - dt * self.tangent_gram_g[c, live]
         self.tangent_u[c, live] = shrink * self.tangent_u[c, live] - dt * self.tangent_g[c, live]
         self.tangent_p[c, live] *= shrink
+
+    def write_down(self) -> None:
+        """Write the runs whose turn it is on the sheet."""
+        _write_down(self.vectors, self.guard.seen, self.guard.rule, self.view, self.sheet)
 
     def magnetization(self) -> Array:
         """Return ``v.w`` per feature of every column."""
@@ -169,28 +195,23 @@ def gram_matrix(A: Floating, features: int) -> Floating:
     """Return ``A A^T`` by strips, (strips, samples, length of a strip), with zeros where the last is not full."""
     samples, strip = A.shape[0], STRIP_BYTES // A.itemsize
     K = aligned((padded(samples) // strip, samples, strip), A.dtype)
-    _gram(A, features, aligned((SLICE, BLOCK, lanes(A.dtype)), A.dtype), K)
+    _gram(A, features, aligned((1, lanes(A.dtype)), A.dtype), K)
     return K
 
 
 @jit(nogil=True)
-def _gram(A: Floating, features: int, P: Floating, K: Floating) -> None:
-    """Lower triangle block by block, copied to the upper one."""
+def _gram(A: Floating, features: int, zero: Floating, K: Floating) -> None:
+    """Lower triangle by squares of four, copied to the upper one."""
     M, strip = A.shape[0], strip_of(A)
-    rows = np.arange(M)
+    P = np.empty((4, 4), A.dtype)
     for start in range(0, M, BLOCK):
-        n = min(BLOCK, M - start)
-        for left in range(0, start + n, SLICE):
-            width = min(SLICE, M - left)
-            P[:] = 0
-            for j in range(0, features, strip):
-                for c in range(0, width, 2):
-                    d = min(c + 1, width - 1)
-                    dot_strip(A, rows[start:], n, j, A, left + c, left + d, P[c], P[c + 1])
-            for c in range(width):
-                for i in range(n):
-                    x, mu, nu = lane_sum(load_lanes(P[c], i)), start + i, left + c
-                    K[mu // strip, nu, mu % strip] = K[nu // strip, mu, nu % strip] = x
+        for left in range(0, min(start + BLOCK, M), 4):
+            for top in range(max(start, left), min(start + BLOCK, M), 4):
+                square_of_products(A, top, left, features, zero, P)
+                for mu in range(top, min(top + 4, M)):
+                    for nu in range(left, min(left + 4, M)):
+                        x = P[mu - top, nu - left]
+                        K[mu // strip, nu, mu % strip] = K[nu // strip, mu, nu % strip] = x
 
 
 @jit(nogil=True)
@@ -228,35 +249,40 @@ def _gram_pass(k: int, K: Floating, G: Floating, chosen: Rows, scratch: Any, out
 
 
 @jit(nogil=True)
-def _measure(
-    vectors: Any, ridge: float, features: int, state: NDArray[np.int64], alive: Mask, norm: Array, square: Array
-) -> None:
-    r""":math:`|w|^2/N` of the running columns and :math:`|A^{\mathsf T} g + \lambda w|^2` of those with a gradient.
-
-    With :math:`|A^{\mathsf T} g|^2 = g\cdot K g` and :math:`w\cdot A^{\mathsf T}g = h\cdot g`.
+def _square_gradients(vectors: Any, ridge: float, features: int, alive: Mask, norm: Array, square: Array) -> None:
+    r""":math:`|A^{\mathsf T} g + \lambda w|^2`, with :math:`|A^{\mathsf T} g|^2 = g\cdot K g` and
+    :math:`w\cdot A^{\mathsf T}g = h\cdot g`.
     """
-    p, H, U, G, KG, h0, start_square = vectors
-    for c in range(p.size):
-        if state[c] != RUNNING:
-            continue
-        total = p[c] * p[c] * start_square + p[c] * inner(U[c], h0) + inner(U[c], H[c])
-        norm[c] = total / features
+    _, H, _, G, KG, _, _ = vectors
+    for c in range(alive.size):
         if alive[c]:
             square[c] = inner(G[c], KG[c])
             if ridge > 0:
-                square[c] += ridge * (2 * inner(G[c], H[c]) + ridge * total)
+                square[c] += ridge * (2 * inner(G[c], H[c]) + ridge * norm[c] * features)
 
 
 @jit(nogil=True)
-def _hinge_slopes(H: Floating, s: Bits, kappa: Any, alive: Mask, G: Floating, losses: Array) -> None:
-    r"""``G`` = :math:`s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu)`, and the loss of the batch."""
-    zero = H.dtype.type(0)
-    for c in range(s.shape[0]):
-        if alive[c]:
-            for mu in range(s.shape[1]):
-                slope = H[c, mu] - kappa
-                G[c, mu] = slope if (slope < zero) & (s[c, mu] != 0) else zero
-            losses[c] = 0.5 * inner(G[c], G[c])
+def _hinge_slopes(h: Floating, s: Bits, kappa: Any, g: Floating) -> float:
+    r"""``g`` = :math:`s_\mu (h_\mu-\kappa)\theta(\kappa-h_\mu)` of one column; return the loss of the batch."""
+    zero = h.dtype.type(0)
+    for mu in range(s.size):
+        slope = h[mu] - kappa
+        g[mu] = slope if (slope < zero) & (s[mu] != 0) else zero
+    return float(0.5 * inner(g, g))
+
+
+@jit(fastmath={"reassoc", "contract"}, nogil=True)
+def _descend(c: int, vectors: Any, dt: float, ridge: float, features: int, norm: Array) -> None:
+    """``h = shrink h - dt K g``, ``u = shrink u - dt g`` and ``p = shrink p`` of column ``c``; ``|w|^2/N`` after it."""
+    p, H, U, G, KG, h0, start_square = vectors
+    shrink, total = 1.0 - dt * ridge, 0.0
+    p[c] *= shrink
+    h, u, g, kg, start = H[c], U[c], G[c], KG[c], p[c]
+    for mu in range(h.size):
+        h[mu] = shrink * h[mu] - dt * kg[mu]
+        u[mu] = shrink * u[mu] - dt * g[mu]
+        total += np.float64(u[mu]) * (start * np.float64(h0[mu]) + np.float64(h[mu]))
+    norm[c] = (start * start * start_square + total) / features
 
 
 @jit(nogil=True)
@@ -274,9 +300,10 @@ def _look(
             chosen[n] = c
             n += 1
     advance(keys, limits, k, alive, s)
-    _hinge_slopes(vectors[1], s, kappa, alive, vectors[3], losses)
+    for c in chosen[:n]:
+        losses[c] = _hinge_slopes(vectors[1][c], s[c], kappa, vectors[3][c])
     _gram_pass(k, K, vectors[3], chosen[:n], scratch, vectors[4])
-    _measure(vectors, ridge, features, verdict[0], alive, norm, square)
+    _square_gradients(vectors, ridge, features, alive, norm, square)
     return judge(k, seen, verdict, rule)
 
 
@@ -284,7 +311,6 @@ def _look(
 def _go(
     k: int,
     last: int,
-    rates: Array,
     K: Floating,
     vectors: Any,
     scratch: Any,
@@ -293,25 +319,45 @@ def _go(
     verdict: Any,
     rule: Any,
     kappa: Any,
+    rates: Array,
+    view: Any,
+    sheet: Sheet,
 ) -> None:
-    """Descend from step ``k``, where ``K g`` is at hand, and look, until step ``last`` has been looked at."""
-    for j in range(k, last):
-        _descend(j, vectors, rates, rule[4], verdict[0], rule[0])
-        if _look(j + 1, K, vectors, scratch, sampling, seen, verdict, rule, kappa) == 0:
+    """Descend from step ``k``, where ``K g`` is at hand, and look, until step ``last`` has been looked at.
+
+    What is due before ``last`` is written down.
+    """
+    steps, _, _, _, ridge, features, _ = rule
+    for j in range(k + 1, last + 1):
+        for c in range(steps.size):
+            if verdict[0][c] == RUNNING and j <= steps[c]:
+                _descend(c, vectors, rates[c], ridge, features, seen[0])
+        going = _look(j, K, vectors, scratch, sampling, seen, verdict, rule, kappa)
+        if going == 0:
             break
+        if j < last and take_turns(j, False, verdict[0], sheet):
+            _write_down(vectors, seen, rule, view, sheet)
 
 
-@jit(fastmath={"contract"}, nogil=True)
-def _descend(
-    k: int, vectors: Any, rates: Array, ridge: float, state: NDArray[np.int64], steps: NDArray[np.int64]
-) -> None:
-    """``h = shrink h - dt K g``, ``u = shrink u - dt g`` and ``p = shrink p`` where columns are running."""
-    p, H, U, G, KG, _, _ = vectors
-    for c in range(p.size):
-        if state[c] == RUNNING and k < steps[c]:
-            dt = rates[c]
-            shrink = 1.0 - dt * ridge
-            for mu in range(H.shape[1]):
-                H[c, mu] = shrink * H[c, mu] - dt * KG[c, mu]
-                U[c, mu] = shrink * U[c, mu] - dt * G[c, mu]
-            p[c] *= shrink
+@jit(nogil=True)
+def _write_down(vectors: Any, seen: Any, rule: Any, view: Any, sheet: Sheet) -> None:
+    """Work out the observables of the runs whose turn it is, and write them on the sheet."""
+    p, H, U, _, _, _, _ = vectors
+    _, _, _, _, ridge, features, _ = rule
+    signal, start_sum, samples, kappa = view
+    values, replicas = sheet.values, sheet.values.shape[2]
+    for i in range(sheet.due.size):
+        if not sheet.turns[0, i]:
+            continue
+        for r in range(replicas):
+            c = i * replicas + r
+            values[0, i, r] = (p[c] * start_sum + inner(U[c], signal)) / features
+            values[1, i, r] = seen[0][c]
+            values[2, i, r] = values[3, i, r] = np.nan
+            if sheet.turns[2, i]:
+                loss, below = hinge_totals(H[c, :samples], kappa)
+                values[2, i, r] = loss / features + 0.5 * ridge * seen[0][c]
+                values[3, i, r] = below / samples
+        if replicas == 2:
+            values[4, i, :] = math.sqrt(max(gap(U, H, 2 * i), 0.0) / features)
+    write(sheet)

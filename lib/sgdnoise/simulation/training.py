@@ -93,13 +93,13 @@ def train(
         while True:
             if cancel.is_set():
                 raise Cancelled
-            going = int(guard.alive(k).sum())
-            log.record(k, guard, everything=going == 0)
-            if going == 0:
+            going = guard.alive(k)
+            log.record(k, guard, everything=not going.any())
+            if not going.any():
                 return log.traces(guard)
             n = log.until_next(k)
             space.go(k, n, look=not kicks)
-            tick(going * n)
+            tick(int(np.minimum(guard.steps[going] - k, n).sum()))
             k += n
             if kicks:  # between the step and the look
                 log.wait(k, guard.lost)
