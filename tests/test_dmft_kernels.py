@@ -130,6 +130,18 @@ def test_normals_have_exact_moments_together_with_h0():
     np.testing.assert_allclose(X.T @ X / 400, np.eye(12), atol=1e-6)
 
 
+def test_in_batches_of_exact_numbers_a_path_switches_by_the_chain_whatever_its_past():
+    chain, steps, paths = Chain(0.4, 0.3, 0.45), 4, 7
+    rng = np.random.default_rng(8)
+    draws = np.stack([draw_batches(chain, (steps, 1, paths), True, rng)[:, 0] for _ in range(3000)])
+    for state, chance in ((False, chain.enter), (True, 1 - chain.leave)):
+        for before in (False, True):
+            for path in draws.transpose(2, 1, 0):
+                after = path[3, (path[1] == before) & (path[2] == state)]
+                z = (after.mean() - chance) / np.sqrt(chance * (1 - chance) / after.size)
+                assert abs(z) < 4.1  # of all 28 one is beyond that by chance in one case of 860
+
+
 @pytest.mark.parametrize("batch", [0.01, 0.3, 0.99, 1.0])
 def test_batches_have_exact_numbers(batch):
     algorithm = sn.PersistentSGD(batch=batch, persistence=3.0)

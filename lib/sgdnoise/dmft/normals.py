@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise._lanes import STRIP_BYTES, add_multiple, load, store
+from sgdnoise._lanes import STRIP_BYTES, add_multiple, load, pitch, store
 from sgdnoise._threads import share_out
 
 Array = NDArray[np.float64]
@@ -48,11 +48,11 @@ def orthogonalise(X: Array, frame: int) -> Array:
     :math:`X_1\leftarrow X_1U^{-1}` and :math:`X_2\leftarrow X_2-X_1U^{-1}V`, after which :math:`X_2` is rescaled.
     """
     paths, columns = X.shape
-    wide = np.zeros((paths, -(-columns // STRIP) * STRIP))
-    wide[:, :columns] = X
-    pairs = -(-frame // 2)
-    reduced = np.zeros((2 * pairs, wide.shape[1]))
-    share_out(_products, pairs, wide, reduced)
+    wide = np.empty((paths, pitch(columns, np.float64)))
+    wide[:, :columns], wide[:, columns:] = X, 0.0
+    quads = -(-frame // 4)
+    reduced = np.zeros((4 * quads, wide.shape[1]))
+    share_out(_products, quads, wide, reduced)
     reduced = reduced[:frame] / paths
     _eliminate(reduced)
     factors = np.zeros_like(reduced)
@@ -64,37 +64,41 @@ def orthogonalise(X: Array, frame: int) -> Array:
 
 
 @jit(nogil=True)
-def _products(first: int, every: int, pairs: int, X: Array, out: Array) -> None:
-    r"""Add the upper triangle of :math:`X_1^TX` to zeros, two of its rows at a time, their strips in registers."""
+def _products(first: int, every: int, quads: int, X: Array, out: Array) -> None:
+    r"""Add the upper triangle of :math:`X_1^TX` to zeros, four of its rows at a time, their strips in registers."""
     rows, columns = X.shape
     for top in range(0, rows, _BLOCK):
         bottom = min(top + _BLOCK, rows)
-        for pair in range(first, pairs, every):
-            i, j = 2 * pair, 2 * pair + 1
+        for quad in range(first, quads, every):
+            i = 4 * quad
             for left in range(i // STRIP * STRIP, columns, STRIP):
-                one, two = load(out, i, left), load(out, j, left)
+                a, b, c, d = load(out, i, left), load(out, i + 1, left), load(out, i + 2, left), load(out, i + 3, left)
                 for p in range(top, bottom):
                     x = load(X, p, left)
-                    one, two = add_multiple(one, X[p, i], x), add_multiple(two, X[p, j], x)
-                store(out, i, left, one)
-                store(out, j, left, two)
+                    a, b = add_multiple(a, X[p, i], x), add_multiple(b, X[p, i + 1], x)
+                    c, d = add_multiple(c, X[p, i + 2], x), add_multiple(d, X[p, i + 3], x)
+                store(out, i, left, a)
+                store(out, i + 1, left, b)
+                store(out, i + 2, left, c)
+                store(out, i + 3, left, d)
 
 
-@jit(fastmath={"contract"})
+@jit()
 def _eliminate(A: Array) -> None:
     r"""Turn :math:`[X_1^TX_1, X_1^TX_2]/P` into :math:`[U, V]` in place (Cholesky; the lower triangle is not read)."""
     frame, columns = A.shape
-    for i in range(frame):
-        pivot = math.sqrt(A[i, i])
-        for j in range(i, columns):
-            A[i, j] /= pivot
-        for k in range(i + 1, frame):
-            factor = A[i, k]
-            for j in range(k, columns):
-                A[k, j] -= factor * A[i, j]
+    for k in range(frame):
+        for left in range(k // STRIP * STRIP, columns, STRIP):
+            row = load(A, k, left)
+            for i in range(k):
+                row = add_multiple(row, -A[i, k], load(A, i, left))
+            store(A, k, left, row)
+        pivot = math.sqrt(A[k, k])
+        for j in range(k, columns):
+            A[k, j] /= pivot
 
 
-@jit(fastmath={"contract"})
+@jit()
 def _substitute(A: Array, B: Array) -> None:
     r"""From :math:`A=[U, V]` write :math:`B=U^{-1}[I,-V]`, upper trapezoidal, into zeros."""
     frame, columns = A.shape
@@ -102,29 +106,34 @@ def _substitute(A: Array, B: Array) -> None:
         B[i, i] = 1.0
         for j in range(frame, columns):
             B[i, j] = -A[i, j]
-        for k in range(i + 1, frame):
-            factor = A[i, k]
-            for j in range(k, columns):
-                B[i, j] -= factor * B[k, j]
+        for left in range(i // STRIP * STRIP, columns, STRIP):
+            row = load(B, i, left)
+            for k in range(i + 1, min(left + STRIP, frame)):  # B is zero below its diagonal
+                row = add_multiple(row, -A[i, k], load(B, k, left))
+            store(B, i, left, row)
         for j in range(i, columns):
             B[i, j] /= A[i, i]
 
 
 @jit(nogil=True)
 def _combine(first: int, every: int, blocks: int, X: Array, B: Array) -> None:
-    r"""Replace :math:`[X_1, X_2]` by :math:`X_1B+[0, X_2]`, two rows of a block at a time, strips in registers."""
+    r"""Replace :math:`[X_1, X_2]` by :math:`X_1B+[0, X_2]`, four rows of a block at a time, strips in registers."""
     frame, columns = B.shape
     for block in range(first, blocks, every):
-        top, bottom = block * _BLOCK, min((block + 1) * _BLOCK, X.shape[0])
-        old = X[top:bottom, :frame].copy()
-        X[top:bottom, :frame] = 0.0
+        top = block * _BLOCK
+        rows = min(_BLOCK, X.shape[0] - top)
+        old, new = X[top : top + rows, :frame].copy(), X[top : top + rows]
+        new[:, :frame] = 0.0
         for left in range(0, columns, STRIP):
             filled = min(left + STRIP, frame)  # B is zero below its diagonal
-            for p in range(0, bottom - top, 2):
-                q = min(p + 1, bottom - top - 1)  # an odd row is its own partner
-                one, two = load(X, top + p, left), load(X, top + q, left)
+            for p in range(0, rows, 4):
+                q, r, s = min(p + 1, rows - 1), min(p + 2, rows - 1), min(p + 3, rows - 1)  # the last may come again
+                a, b, c, d = load(new, p, left), load(new, q, left), load(new, r, left), load(new, s, left)
                 for i in range(filled):
-                    b = load(B, i, left)
-                    one, two = add_multiple(one, old[p, i], b), add_multiple(two, old[q, i], b)
-                store(X, top + p, left, one)
-                store(X, top + q, left, two)
+                    x = load(B, i, left)
+                    a, b = add_multiple(a, old[p, i], x), add_multiple(b, old[q, i], x)
+                    c, d = add_multiple(c, old[r, i], x), add_multiple(d, old[s, i], x)
+                store(new, p, left, a)
+                store(new, q, left, b)
+                store(new, r, left, c)
+                store(new, s, left, d)
