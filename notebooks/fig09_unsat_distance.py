@@ -150,8 +150,9 @@ agree = np.sign(np.subtract.outer(mean, mean)[upper]) == np.sign(np.subtract.out
 
 
 def alike(temperatures):
-    """Correlation of the logarithms of temperature and distance."""
-    return np.corrcoef(np.log(temperatures), np.log(away))[0, 1]
+    """Correlation of the logarithms of temperature and distance, where that of few paths is above zero."""
+    hot = temperatures > 0
+    return np.corrcoef(np.log(temperatures[hot]), np.log(away[hot]))[0, 1]
 
 
 count = heat.shape[1]

@@ -1,5 +1,8 @@
 """The claims ledger: a finding that contradicts it stops the build."""
 
+import json
+import math
+
 import pytest
 
 from bookbuild import ledger, paths
@@ -30,6 +33,15 @@ def test_disagreement_stops_the_build(name, sigma, profile, sentence):
 
 def test_smoke_may_leave_a_claim_open():
     ledger.check([GOOD, BAD], FOUND | {"good": Finding("good", "x", 2.0)}, "smoke")
+
+
+@pytest.mark.parametrize(("sigma", "decision"), [(math.nan, "open"), (math.inf, "holds"), (-math.inf, "fails")])
+def test_what_has_no_finite_number_of_errors_survives_the_notebook(sigma, decision, monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: shown.append(data))
+    ledger.claim("good", "x", sigma)
+    kept = json.loads(json.dumps(shown[0], allow_nan=False))[ledger.MIME]
+    assert Finding(**kept).decision() == decision
 
 
 def test_missing_and_unknown_claims_stop_the_build():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from bookbuild import paths
@@ -31,11 +32,13 @@ def claim(name: str, found: str, sigma: float) -> None:
     found
         What was found, with its error, for the table.
     sigma
-        By how many standard errors the statement holds; negative if it fails.
+        By how many standard errors the statement holds; negative if it fails. NaN, where nothing could be measured,
+        leaves it open.
     """
     from IPython.display import display
 
-    data = {MIME: {"name": name, "found": found, "sigma": float(sigma)}}
+    # Notebooks are JSON, which has numbers only for finite ones.
+    data = {MIME: {"name": name, "found": found, "sigma": float(np.nan_to_num(sigma, nan=0.0))}}
     display(data, raw=True)  # type: ignore[no-untyped-call]
 
 
