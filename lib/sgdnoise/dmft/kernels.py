@@ -197,13 +197,13 @@ def _respond(
     who, todo, found = np.empty(_PATHS, np.int64), np.empty(_PATHS, np.int64), np.empty(_PATHS, np.int64)
     D = np.empty((_PATHS, G.shape[1]))
     when, d = np.empty((_PATHS, STRIP), np.int64), np.empty((_PATHS, STRIP))
-    p = first
+    p, end = first, (t // STRIP + 1) * STRIP  # whole strips: G is zero past its diagonal
     while p < last:
         members = 0
         while p < last and members < _PATHS:
             if bend[a, p] != 0.0:
                 who[members], todo[members] = p, count[a, p]
-                D[members, : t + 1] = G[t, : t + 1]
+                D[members, :end] = G[t, :end]
                 members += 1
             p += 1
         for low in range(t // STRIP * STRIP, -1, -STRIP):
