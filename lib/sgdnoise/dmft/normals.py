@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from sgdnoise._jit import jit
 from sgdnoise._lanes import STRIP_BYTES, add_multiple, load, pitch, store
 from sgdnoise._threads import share_out
+from sgdnoise.simulation.normals import fill_normal
+from sgdnoise.simulation.threefry import stream_key
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -25,7 +27,9 @@ STRIP = STRIP_BYTES // 8  # numbers of a row that the products take at once
 _BLOCK = 64  # rows that stay in cache while all columns are worked out; the order of sums depends on it
 
 
-def draw_normals(paths: int, times: int, replicas: int, exact: bool, rng: np.random.Generator) -> tuple[Array, Single]:
+def draw_normals(
+    paths: int, times: int, replicas: int, exact: bool, seed: np.random.SeedSequence
+) -> tuple[Array, Single]:
     r"""Draw :math:`h_0`, shape (paths,), and white noises :math:`\xi`, shape (replicas, paths, times).
 
     With ``exact`` moments the earliest noises, as many as :data:`SHARE` allows, form an orthonormal frame with the
@@ -33,34 +37,35 @@ def draw_normals(paths: int, times: int, replicas: int, exact: bool, rng: np.ran
 
     The noises are in single precision: reading them again and again is what limits the speed of long runs.
     """
-    X = rng.standard_normal((paths, 2 + times * replicas))
+    columns = 2 + times * replicas
+    X = np.zeros((paths, pitch(columns, np.float64)))
+    fill_normal(stream_key(seed), columns, X)
     if exact:
         X[:, 0] = 1.0
-        X = orthogonalise(X, min(X.shape[1], max(2, paths // SHARE)))
-    layers = X[:, 2:].reshape(paths, times, replicas).transpose(2, 0, 1)
+        orthogonalise(X, columns, min(columns, max(2, paths // SHARE)))
+    layers = X[:, 2:columns].reshape(paths, times, replicas).transpose(2, 0, 1)
     return X[:, 1].copy(), np.ascontiguousarray(layers, dtype=np.float32)
 
 
-def orthogonalise(X: Array, frame: int) -> Array:
+def orthogonalise(X: Array, columns: int, frame: int) -> None:
     r"""Make the first ``frame`` columns of ``X`` orthonormal in the mean over rows, the others orthogonal to them.
+
+    From ``columns`` on all columns must be zeros, as many as a whole number of strips needs.
 
     With :math:`X=[X_1, X_2]`, :math:`X_1^TX_1/P=U^TU` and :math:`V=U^{-T}X_1^TX_2/P`, this is one product,
     :math:`X_1\leftarrow X_1U^{-1}` and :math:`X_2\leftarrow X_2-X_1U^{-1}V`, after which :math:`X_2` is rescaled.
     """
-    paths, columns = X.shape
-    wide = np.empty((paths, pitch(columns, np.float64)))
-    wide[:, :columns], wide[:, columns:] = X, 0.0
+    paths, width = X.shape
     quads = -(-frame // 4)
-    reduced = np.zeros((4 * quads, wide.shape[1]))
-    share_out(_products, quads, wide, reduced)
+    reduced = np.zeros((4 * quads, width))
+    share_out(_products, quads, X, reduced)
     reduced = reduced[:frame] / paths
     _eliminate(reduced)
     factors = np.zeros_like(reduced)
     _substitute(reduced, factors)
-    share_out(_combine, -(-paths // _BLOCK), wide, factors)
+    share_out(_combine, -(-paths // _BLOCK), X, factors)
     for j in range(frame, columns):
-        wide[:, j] /= math.sqrt(np.mean(wide[:, j] ** 2))
-    return wide[:, :columns]
+        X[:, j] /= math.sqrt(np.mean(X[:, j] ** 2))
 
 
 @jit(nogil=True)

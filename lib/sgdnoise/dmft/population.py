@@ -14,6 +14,8 @@ from sgdnoise.problem import Problem
 
 Array = NDArray[np.float64]
 
+ROOM = 16  # for active times, in the lists at first
+
 
 class Averages(NamedTuple):
     r"""Averages over paths that enter the step from ``t`` to ``t+1``: the kernels of the theory.
@@ -64,11 +66,9 @@ class Population:
         self.steps: int = batches.shape[0]
         self.replicas: int = batches.shape[1]
         self.paths: int = batches.shape[2]
-        steps, replicas, paths = batches.shape
-        self.count = np.zeros((replicas, paths), np.uint32)
-        self.kick = np.empty((replicas, paths, steps), np.uint32)
-        self.force = np.empty((replicas, paths, steps))
-        self.stiff = np.empty((replicas, paths, steps))
+        shape = (self.replicas, self.paths, min(ROOM, self.steps))
+        self.count = np.zeros(shape[:2], np.uint32)
+        self.kick, self.force, self.stiff = np.empty(shape, np.uint32), np.empty(shape), np.empty(shape)
 
     @classmethod
     def draw(
@@ -82,9 +82,9 @@ class Population:
     ) -> "Population":
         """Draw a population of ``shape`` (steps, replicas, paths), with variance reduction or without."""
         steps, replicas, paths = shape
-        normal, sampling = (np.random.default_rng(stream) for stream in seed.spawn(2))
+        normal, sampling = seed.spawn(2)
         h0, xi = draw_normals(paths, steps + 1, replicas, reduce, normal)
-        batches = draw_batches(chain, shape, reduce, sampling)
+        batches = draw_batches(chain, shape, reduce, np.random.default_rng(sampling))
         return cls(problem, chain, dt, h0, xi, batches, conditional=reduce and problem.ridge > 0)
 
     def restart(self) -> None:
@@ -113,6 +113,7 @@ class Population:
             s = chance_of_batch(self.chain, self.batches[t - 1] if t else None, batch.shape)
         else:
             s = batch.astype(np.float64)
+        self._make_room()
         lists = self.count, self.kick, self.force, self.stiff
         same, cross, Gamma = kernels.sums(t, problem.delta * self.dt, G, pull, bend, *lists)
         kernels.remember(t, pull, bend, *lists)
@@ -123,3 +124,10 @@ class Population:
         M = same[None] if self.replicas == 1 else np.stack([same + cross, same - cross])
         unit = mean * problem.delta
         return Averages(mu, unit * M, unit * same[t], unit * Gamma)
+
+    def _make_room(self) -> None:
+        """Double the lists when one is full: most paths are active rarely, and short lists stay in the cache."""
+        room = self.kick.shape[2]
+        if self.count.max() == room:
+            wider = ((0, 0), (0, 0), (0, min(room, self.steps - room)))
+            self.kick, self.force, self.stiff = (np.pad(x, wider) for x in (self.kick, self.force, self.stiff))
