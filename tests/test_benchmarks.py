@@ -26,12 +26,12 @@ LIVE = {
     "budget_milliseconds": 12,
     "runs": [LIVE_RUN | {"slowest_milliseconds": 30.2, "step_milliseconds": 0.41}],
 }
-PAGE = {"page": "notebooks/live.html", "loaded_seconds": 0.52, "typeset_seconds": 1.4}
+PAGE = {"page": "notebooks/live.html", "loaded_seconds": 0.52, "view_seconds": 0.9, "typeset_seconds": 1.4}
 PAGES = {
     "browser": "Chromium 1",
     "pages": [PAGE, PAGE | {"loaded_seconds": 0.31}, PAGE | {"loaded_seconds": 0.2}],
     "site": 22.4e6,
-    "archives": 19.7e6,
+    "archives": 3.7e6,
 }
 
 
@@ -59,7 +59,8 @@ def test_results_are_adopted_and_shown(places):
     assert "| steps | 2.1 | 1.2 | steps = 400: 1.5 s, 80 MB |" in text
 
     assert "half of the 3 pages load in 0.31 s or less, the slowest, `notebooks/live.html`, in 0.52 s" in text
-    assert "is 22 MB with its PDF, and the archives of results behind the figures another 20 MB" in text
+    assert "The formulas in view are typeset after 0.9 s at the latest, all formulas of a page after 1.4 s" in text
+    assert "The whole site is 22 MB, with its PDF and 4 MB of results behind the figures" in text
     assert "| SAT | 0.3 | none | 300 | 60 | 30 ms | 0.41 ms |" in text
 
 

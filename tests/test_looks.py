@@ -87,6 +87,11 @@ def test_page_as_readers_see_it(page, built, name):
     assert page.outside == []
 
 
+def test_the_whole_site_is_small(built):
+    """Of whatever profile it is, with its PDF and the archives of results."""
+    assert sum(path.stat().st_size for path in built.rglob("*") if path.is_file()) < 25e6
+
+
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import nbformat
 
-from bookbuild import browser, figures, kernels, ledger, paths, pdf, source
+from bookbuild import archives, browser, figures, kernels, ledger, paths, pdf, source
 from bookbuild.check import check_book
 from bookbuild.links import check_links
 from bookbuild.progress import load_timings, save_timings
@@ -125,7 +125,7 @@ def render(profile: str, key: str, need_pdf: bool) -> None:
 
 
 def export_results(profile: str, html: Path) -> None:
-    """Put into the book, for each notebook, itself to run, its figures and their numbers, and the results behind."""
+    """Put into the book, for each notebook, itself to run, its figures and their numbers, and the means behind."""
     from sgdnoise.__main__ import write_zip
     from sgdnoise.store import Store
 
@@ -143,7 +143,7 @@ def export_results(profile: str, html: Path) -> None:
                 cell.outputs, cell.execution_count = [], None
         nbformat.write(executed, html / DOWNLOADS / f"{label}.ipynb")
         if keys:
-            write_zip(store, keys, html / DOWNLOADS / f"{label}.zip")
+            write_zip(store, keys, html / DOWNLOADS / f"{label}.zip", shorten=archives.summary)
 
 
 def offer_pdf(profile: str, html: Path, need_pdf: bool) -> None:

@@ -196,9 +196,7 @@ def _mathjax(pages: Any) -> str:
     """Return the scripts that typeset the maths, as the pages have them, without what only a screen can use."""
     for soup in pages:
         settings = [tag for tag in soup.find_all("script") if "window.MathJax" in (tag.string or "")]
-        program = [tag for tag in soup.find_all("script", src=re.compile("mathjax/"))]
-        if settings and program:
-            name = posixpath.basename(str(program[0]["src"]).partition("?")[0])
-            print_only = "MathJax.options = {...MathJax.options, enableMenu: false, enableAssistiveMml: false};"
-            return f'{settings[0]}<script>{print_only}</script><script defer src="_static/mathjax/{name}"></script>'
+        if settings and soup.find("script", src=re.compile(r"_static/formulas\.js")):
+            print_only = "MathJax.options = {...MathJax.options, enableAssistiveMml: false};"
+            return f'{settings[0]}<script>{print_only}</script><script defer src="_static/formulas.js"></script>'
     raise Refusal("no page of the book loads MathJax, and its formulas cannot be printed")

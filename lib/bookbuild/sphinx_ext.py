@@ -48,7 +48,8 @@ def read_executed(text: str) -> NotebookNode:
     about.put_below_title(executed, about.facts(executed, name, notebook.parameters(profile())))
     files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook to run</a>'
     if (paths.RESULTS / "used" / f"{name}.json").is_file():
-        files += f', <a href="../{DOWNLOADS}/{name}.zip" download>the results behind it</a>, netCDF with provenance'
+        files += f', <a href="../{DOWNLOADS}/{name}.zip" download>the results behind it</a> (netCDF with provenance: '
+        files += "means and standard errors; the single realisations: see {ref}`results-to-take-away`)"
     executed.cells.append(
         nbformat.v4.new_markdown_cell(f":::{{note}}\n:class: screen-only\nTo take away: {files}.\n:::")
     )
@@ -102,6 +103,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
     app.add_css_file("chapters.css")
+    app.config.mathjax_path = "formulas.js"  # which loads MathJax itself, from where its extension has put it
     app.connect("html-page-context", drop_thebe, priority=900)
     from sgdnoise import __version__
 

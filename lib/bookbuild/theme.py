@@ -11,7 +11,15 @@ REPAIRS = {
         re.compile(r'<div id="pst-primary-sidebar"'),
         '<div id="pst-primary-sidebar" role="complementary" aria-label="Book"',
     ),
+    "icons come from the font, and not from a script of 1.5 MB": (
+        re.compile(r"<script [^>]*scripts/fontawesome\.js[^>]*></script>"),
+        "",
+    ),
 }
+# An icon is a letter of a font; to assistive technology it is nothing, and what it stands for is said beside it.
+ICON = re.compile(r'<i class="(?=fa[sb]? |fa-)')
+ICON_HIDDEN = '<i aria-hidden="true" class="'
+
 # The theme makes this kind of box reachable by keyboard wherever it scrolls.
 FIGURE = re.compile(r"(<figure\b[^>]*>\s*)(<img\b[^>]*>)")
 FIGURE_BOX = r'\1<div class="figure-box pst-scrollable-table-container">\2</div>'
@@ -33,5 +41,5 @@ def mend(html: Path) -> None:
             text, count = pattern.subn(replacement, text)
             if count != 1:
                 raise Refusal(f"page {file.name} has {count} places, and must have one, to see to it that {purpose}")
-        text = EMPTY_HEAD.sub("<td></td>", FIGURE.sub(FIGURE_BOX, text)).replace(ENTRY, ITEM)
+        text = ICON.sub(ICON_HIDDEN, EMPTY_HEAD.sub("<td></td>", FIGURE.sub(FIGURE_BOX, text))).replace(ENTRY, ITEM)
         file.write_text(text, encoding="utf-8")

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,8 @@ def export(store: Store, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def write_zip(store: Store, keys: list[str], target: Path) -> None:
-    """Write datasets and a table of them into a zip; the same results give the same bytes."""
+def write_zip(store: Store, keys: list[str], target: Path, shorten: Callable[[bytes], bytes] = bytes) -> None:
+    """Write datasets, each as it is or shortened, and a table of them; the same results give the same bytes."""
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(["file", "parameters", "version", "revision", "wall_time_s"])
@@ -94,7 +95,7 @@ def write_zip(store: Store, keys: list[str], target: Path) -> None:
             data = store.path(key).read_bytes()
             note = decode(data)[1]
             writer.writerow([f"{key}.nc", note["point"], note["version"], note["revision"], f"{note['wall_time']:.3f}"])
-            archive.writestr(zipfile.ZipInfo(f"{key}.nc"), data, zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(f"{key}.nc"), shorten(data), zipfile.ZIP_DEFLATED)
         archive.writestr(zipfile.ZipInfo("results.csv"), table.getvalue(), zipfile.ZIP_DEFLATED)
     os.replace(part, target)
 
