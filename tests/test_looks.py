@@ -47,7 +47,8 @@ RUN_AXE = """async ([contrast, everything]) => {
     violation => violation.nodes.filter(node => !formula(violation.id, node)).map(
       node => `${violation.id}: ${node.html.slice(0, 160)} ${node.failureSummary}`.replace(/\\s+/g, " ")));
 }"""
-REACHABLE = """() => [...document.querySelectorAll("pre, .pst-scrollable-table-container")].every(
+REACHABLE = """() => [
+  ...document.querySelectorAll("pre, .pst-scrollable-table-container, mjx-container[display]")].every(
   box => box.scrollWidth <= box.clientWidth || box.tabIndex === 0)"""
 CONTRAST = ["color-contrast", "link-in-text-block"]
 SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 375, "height": 800}}

@@ -14,7 +14,19 @@
     return MathJax.typesetPromise(first).then(function () {
       performance.mark("formulas in view"); // for the benchmark
       return MathJax.typesetPromise();
+    }).then(function () {
+      const watch = new ResizeObserver(makeReachable); // also tells the widths at the start
+      document.querySelectorAll("mjx-container[display]").forEach((formula) => watch.observe(formula));
+      document.fonts.ready.then(makeReachable); // the letters of a font that arrives late may be wider
     });
+  }
+
+  function makeReachable() {
+    // What scrolls must be reached by keyboard, and nothing else need be.
+    for (const formula of document.querySelectorAll("mjx-container[display]")) {
+      if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
+      else formula.removeAttribute("tabindex");
+    }
   }
 
   function begin() {
@@ -24,7 +36,7 @@
   }
 
   // The parts that are needed and no more; with MathJax's menu each formula would be a stop on the way of the tab key.
-  const parts = ["core", "input/tex", "output/chtml", "output/chtml/fonts/tex.js", "a11y/assistive-mml"];
+  const parts = ["core", "input/tex", "output/chtml", "a11y/assistive-mml"];
   window.MathJax = { ...settings, loader: { load: parts, paths: { mathjax: folder } }, startup: { pageReady: typeset } };
   window.addEventListener("load", function () {
     if (document.querySelector(".math")) setTimeout(begin); // after the event, not within it
