@@ -41,7 +41,7 @@ from sgdnoise import plotting
 plotting.use_style()
 theory_size, network_size, until = {
     "smoke": ({"paths": 300, "realisations": 3}, {"features": 300, "realisations": 3}, 40.0),
-    "standard": ({"paths": 2000, "realisations": 6}, {"features": 600, "realisations": 40}, 80.0),
+    "standard": ({"paths": 2000, "realisations": 6}, {"features": 600, "realisations": 100}, 80.0),
     "paper": ({"paths": 3000, "realisations": 8}, {"features": 1000, "realisations": 100}, 100.0),
 }[profile]
 
