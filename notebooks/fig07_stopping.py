@@ -156,7 +156,7 @@ glue("never", never, display=False)
 # Fraction of samples within the margin, $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$. Left: batch sizes at
 # $\tau=2$. Right: persistence times at $b=0.3$. Lines: theory, until $t=$ {glue:}`until`; symbols: networks with $N=$
 # {glue:}`features`, mean of {glue:}`data_sets` data sets with two standard errors; dashed: mean stopping time. A
-# network that has stopped keeps its value, and enters the mean with it. {glue:}`never` runs did not stop.
+# network that has stopped keeps its value, and enters the mean with it. Runs that did not stop: {glue:}`never`.
 # ```
 #
 # The theory does not stop, and its lines show what the rule hides: the fraction goes on falling.

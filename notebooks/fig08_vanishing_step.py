@@ -124,7 +124,7 @@ def difference(name, high, low, features, rate=smallest):
 
 gd, sgd = algorithms.values()
 gaps = {name: difference(name, sgd, gd, sizes[-1]) for name in observables}
-glue("gap", f"{gaps['loss'][0]:.3f} ± {gaps['loss'][1]:.3f}", display=False)
+glue("gap", f"{gaps['loss'][0]:.4f} ± {gaps['loss'][1]:.4f}", display=False)
 claim(
     "plateaus-differ",
     f"at $dt={smallest:g}$ the loss of SGD is higher by {gaps['loss'][0]:.4f} ± {gaps['loss'][1]:.4f}, "
@@ -161,9 +161,10 @@ glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.
 #   learning rate, for GD and SGD and several network sizes, with a dashed line for the exact limit of each algorithm.
 # ---
 # The end of training (average over $9\le t\le12$) against the learning rate, $\alpha=6$, $\Delta=\lambda=\kappa=1$,
-# for GD (blue) and SGD with $b=0.3$ (red) and several numbers of features (symbols, one around the other); means over
-# {glue:}`data_sets` data sets with two standard errors. Dashed: exact limits of $dt\to0$ and $N\to\infty$, GD at ridge
-# $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle ({glue:text}`missing`) are left out.
+# for GD (blue) and SGD with $b=0.3$ (orange) and several numbers of features (symbols, one around the other); means
+# over {glue:}`data_sets` data sets with two standard errors. Dashed: exact limits of $dt\to0$ and $N\to\infty$, GD
+# at ridge $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle ({glue:text}`missing`)
+# are left out.
 # ```
 #
 # The limit is not a mystery, and it is GD: gradient descent with the ridge $\lambda/b$. What the figure of the paper
@@ -173,5 +174,6 @@ glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.
 # :class: found
 # - The plateaus of GD and SGD differ, by {glue:text}`gap` in the loss.
 # - The reason, which the paper does not have: SGD at ridge $\lambda$ ends in the minimum that belongs to $\lambda/b$.
-#   The magnetisations should then differ by {glue:text}`explained`, and differ by {glue:text}`measured`.
+#   The magnetisations should then differ by {glue:text}`explained` when the learning rate vanishes, and differ by
+#   {glue:text}`measured` at the smallest one here.
 # :::

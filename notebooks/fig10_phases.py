@@ -105,7 +105,7 @@ choices = {  # alpha, Delta, where in the paper, phase that the paper says
     "Fig. 1, inset": (2.0, 0.5, "SAT"),
     "Fig. 3, 4, 7": (0.5, 0.5, "SAT"),
 }
-figure, axes = plt.subplots(figsize=(5.0, 3.2))
+figure, axes = plt.subplots(figsize=(6.4, 3.2))
 line = np.geomspace(0.2, 8, 80)
 axes.plot(line, [sn.critical_alpha(delta) for delta in line], color=plotting.COLORS["black"], linestyle="-")
 axes.errorbar(deltas, border, 2 * border_error, fmt="o", color=plotting.COLORS["blue"], label="linear programs")
@@ -115,9 +115,11 @@ for (name, (alpha, delta, phase)), marker in zip(choices.items(), "sD^v", strict
 axes.set(
     xscale="log", yscale="log", xlabel=r"data noise $\Delta$", ylabel=r"samples per feature $\alpha$", ylim=(0.3, 40)
 )
-axes.text(0.25, 0.7, "SAT: separable")
+axes.set_xticks([0.2, 0.5, 1, 2, 4, 8], labels=["0.2", "0.5", "1", "2", "4", "8"])
+axes.set_xticks([], minor=True)
+axes.text(0.22, 0.4, "SAT: separable")
 axes.text(3.0, 18, "UNSAT")
-axes.legend(loc="upper right", fontsize=7)
+axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7)
 publish("phases", figure)
 glue("features", size["features"], display=False)
 glue("data_sets", size["data_sets"], display=False)

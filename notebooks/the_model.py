@@ -221,9 +221,9 @@ for (b, tau), color in zip(cases, colors, strict=True):
         axes.plot(t, b * (1 - b) * np.exp(-t / (b * tau)), color=color, linestyle="-", linewidth=1)
         axes.errorbar(t, mean, 2 * error, fmt="o", color=color, label=rf"$b={b}$, $\tau={tau}$")
 for axes, embedding in zip(panels, misfit, strict=True):
-    axes.set(xlabel="time difference $t$", title=f"{embedding} embedding")
+    axes.set(xlabel="time difference $t$", title={"exact": "exact embedding", "euler": "Euler's embedding"}[embedding])
     axes.axhline(0, color="0.7", linewidth=0.8, linestyle="-", zorder=0)
-panels[0].set_ylabel(r"$\langle s\,s(t)\rangle - b^2$")
+panels[0].set_ylabel(r"$\langle s(t)s(0)\rangle - b^2$")
 panels[0].legend()
 publish("autocorrelation", figure)
 for embedding, deviations in misfit.items():
