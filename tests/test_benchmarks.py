@@ -13,7 +13,11 @@ SIZES = [
 ]
 ROUND = {"steps": 200, "paths": 4000, "tolerance": 1e-14, "iterations": 40, "ratio": 36.4, "residual": 0.0}
 GROWTH = {"rows": [{"steps": 400, "seconds": 1.5, "megabytes": 80.0}], "exponents": {"time": 2.1, "memory": 1.2}}
-SIMULATE = {"cores": [0, 1], "work": [*SIZES, WORK], "limits": {"gemm_gflops_float64": 40.0}}
+SIMULATE = {
+    "cores": [0, 1],
+    "work": [*SIZES, WORK],
+    "limits": {"gemm_gflops_float32": 90.0, "gemm_gflops_float64": 40.0, "read_gb_per_s": 14.0},
+}
 DMFT = {
     "targets": {"T=200": {"seconds": 0.3, "promised": 1.0}},
     "public": [{"steps": 200, "paths": 10_000, "ratio": 3000.0, "extrapolated": True}],
