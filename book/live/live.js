@@ -102,6 +102,7 @@
   }
 
   live.Live = Live;
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
-  else begin();
+  // After the load event, not within it: the text is there first.
+  if (document.readyState === "complete") begin();
+  else window.addEventListener("load", () => setTimeout(begin));
 })((window.sgdnoise = window.sgdnoise || {}));
