@@ -137,7 +137,7 @@ left.legend()
 lags = np.arange(0.1, 2.51, 0.2)
 for dataset, label, style in ((by_rate[0.1], "mean-field theory", "o"), (run, "simulation", "s")):
     local = sn.local_temperature(dataset, lags=lags, window=2, symmetric=True, drift_tolerance=0.1)
-    known = np.logical_and.accumulate(local.error < 0.3 * local.slope)  # up to the first that is not known well
+    known = np.logical_and.accumulate((local.error < 0.3 * local.slope).values)  # up to the first that is not
     right.errorbar(local.lag[known], local.slope[known], 2 * local.error[known], fmt=style, label=label)
 local = sn.local_temperature(linear[0.1], lags=lags)
 right.plot(local.lag, local.slope, "k-", linewidth=1, label="linear response")
@@ -310,7 +310,7 @@ figure, (left, right) = plt.subplots(1, 2)
 lags = np.arange(0.1, 3.01, 0.2)
 for tau, color in zip(persistences, colors, strict=True):
     local = sn.local_temperature(by_tau[tau], lags=lags, window=2, drift_tolerance=0.1)
-    known = np.logical_and.accumulate(local.error < 0.3 * local.slope)  # up to the first that is not known well
+    known = np.logical_and.accumulate((local.error < 0.3 * local.slope).values)  # up to the first that is not
     left.errorbar(
         local.lag[known], local.slope[known], 2 * local.error[known], fmt="o", color=color, label=rf"$\tau={tau:g}$"
     )
