@@ -117,7 +117,7 @@ axes.set(
 )
 axes.set_xticks([0.2, 0.5, 1, 2, 4, 8], labels=["0.2", "0.5", "1", "2", "4", "8"])
 axes.set_xticks([], minor=True)
-axes.text(0.22, 0.4, "SAT: separable")
+axes.text(2.0, 0.7, "SAT: separable")
 axes.text(3.0, 18, "UNSAT")
 axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7)
 publish("phases", figure)
