@@ -41,19 +41,29 @@ from sgdnoise import plotting
 plotting.use_style()
 theory_size, network_size = {
     "smoke": ({"paths": 500, "realisations": 4}, {"features": 300, "realisations": 3}),
-    "standard": ({"paths": 2000, "realisations": 6}, {"features": 400, "realisations": 48}),
-    "paper": ({"paths": 8000, "realisations": 12}, {"features": 600, "realisations": 100}),
+    "standard": (
+        {"paths": 2000, "realisations": 6},
+        {"features": 400, "realisations": 48},
+    ),
+    "paper": (
+        {"paths": 8000, "realisations": 12},
+        {"features": 600, "realisations": 100},
+    ),
 }[profile]
 
 
 def show(head, rows):
     """Print a table."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
+    lines = [
+        "| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)
+    ]
     display(Markdown("\n".join(lines)))
 
 
-def quote(value, error, digits=4):
-    """Write a number with its error."""
+def quote(value, error, digits=None):
+    """Write a number with its error, of which two digits count if no others are asked for."""
+    if digits is None:
+        digits = max(0, 1 - int(np.floor(np.log10(float(error)))))
     return f"{float(value):.{digits}f} ± {float(error):.{digits}f}"
 
 
@@ -61,7 +71,7 @@ def quote(value, error, digits=4):
 # ## The margin in the UNSAT phase
 #
 # The margin $\kappa$ is given for the separable case only. We take $\kappa=1$ everywhere. The choice sets a scale and
-# nothing else: with $w=\kappa w'$ and $R=\kappa^2R'$ every term of the update is $\kappa$ times what it is at
+# nothing else: with $w=\kappa w'$ and $R_0=\kappa^2R_0'$ every term of the update is $\kappa$ times what it is at
 # $\kappa=1$, so that $C$ and with it $T_\mathrm{eff}$ scale as $\kappa^2$ while $\chi$ stays. The paper's 0.015 for
 # vanilla SGD fits $\kappa=1$ and excludes values far from it.
 
@@ -70,12 +80,28 @@ def quote(value, error, digits=4):
 rows = []
 for margin in (0.5, 1.0, 2.0):
     problem = sn.Problem(alpha=6, margin=margin, init_variance=margin**2)
-    point = [{"problem": problem, "algorithm": sn.SGD(batch=0.1), "learning_rate": 0.1, "duration": 10.0}]
+    point = [
+        {
+            "problem": problem,
+            "algorithm": sn.SGD(batch=0.1),
+            "learning_rate": 0.1,
+            "duration": 10.0,
+        }
+    ]
     run = sn.sweep(
-        sn.solve_dmft, point, [seed], fixed=theory_size | {"waiting_times": np.arange(4.0, 8.0, 0.5).tolist()}
+        sn.solve_dmft,
+        point,
+        [seed],
+        fixed=theory_size | {"waiting_times": np.arange(4.0, 8.0, 0.5).tolist()},
     )
     fit = sn.effective_temperature(run.squeeze(("point", "seed")))
-    rows.append([f"{margin:g}", quote(fit.value, fit.error, 5), quote(fit.value / margin**2, fit.error / margin**2, 5)])
+    rows.append(
+        [
+            f"{margin:g}",
+            quote(fit.value, fit.error, 5),
+            quote(fit.value / margin**2, fit.error / margin**2, 5),
+        ]
+    )
 show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 
 # %% [markdown]
@@ -92,10 +118,26 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 lags = (0.25, 0.5, 1.0, 2.0, 3.0)
 cases = {
     r"vanilla, $b=0.1$": (sn.Problem(alpha=6), sn.SGD(batch=0.1), 0.1),
-    r"p-SGD, $b=0.1$, $\tau=2$": (sn.Problem(alpha=8), sn.PersistentSGD(batch=0.1, persistence=2.0), 0.05),
-    r"p-SGD, $b=0.2$, $\tau=2$": (sn.Problem(alpha=8), sn.PersistentSGD(batch=0.2, persistence=2.0), 0.05),
-    r"p-SGD, $b=0.3$, $\tau=2$": (sn.Problem(alpha=8), sn.PersistentSGD(batch=0.3, persistence=2.0), 0.05),
-    r"p-SGD, $b=0.3$, $\tau=8$": (sn.Problem(alpha=8), sn.PersistentSGD(batch=0.3, persistence=8.0), 0.05),
+    r"p-SGD, $b=0.1$, $\tau=2$": (
+        sn.Problem(alpha=8),
+        sn.PersistentSGD(batch=0.1, persistence=2.0),
+        0.05,
+    ),
+    r"p-SGD, $b=0.2$, $\tau=2$": (
+        sn.Problem(alpha=8),
+        sn.PersistentSGD(batch=0.2, persistence=2.0),
+        0.05,
+    ),
+    r"p-SGD, $b=0.3$, $\tau=2$": (
+        sn.Problem(alpha=8),
+        sn.PersistentSGD(batch=0.3, persistence=2.0),
+        0.05,
+    ),
+    r"p-SGD, $b=0.3$, $\tau=8$": (
+        sn.Problem(alpha=8),
+        sn.PersistentSGD(batch=0.3, persistence=8.0),
+        0.05,
+    ),
 }
 rows = []
 for name, (problem, algorithm, rate) in cases.items():
@@ -103,8 +145,14 @@ for name, (problem, algorithm, rate) in cases.items():
     slopes = sn.local_temperature(linear, lags=lags).slope.values
     plateau = linear.attrs["plateau_temperature"]
     rows.append([name, *(f"{slope:.3g}" for slope in slopes)])
-    rows[-1] += [f"{linear.attrs['integrated_temperature']:.3g}", f"{plateau:.3g}" if np.isfinite(plateau) else "none"]
-show(["", *(f"slope at lag {lag:g}" for lag in lags), r"$T_\mathrm{int}$", "plateau"], rows)
+    rows[-1] += [
+        f"{linear.attrs['integrated_temperature']:.3g}",
+        f"{plateau:.3g}" if np.isfinite(plateau) else "none",
+    ]
+show(
+    ["", *(f"slope at lag {lag:g}" for lag in lags), r"$T_\mathrm{int}$", "plateau"],
+    rows,
+)
 
 # %% [markdown]
 # ## Switching probabilities
@@ -116,11 +164,19 @@ show(["", *(f"slope at lag {lag:g}" for lag in lags), r"$T_\mathrm{int}$", "plat
 
 # %%
 separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0, margin=1.0)
-pairs = [(0.3, 0.5), (0.3, 0.2 / 0.3), (0.3, 1.0), (0.3, 2.0), (0.3, 8.0), (0.1, 2.0), (0.8, 2.0)]
+pairs = [
+    (0.3, 0.5),
+    (0.3, 0.2 / 0.3),
+    (0.3, 1.0),
+    (0.3, 2.0),
+    (0.3, 8.0),
+    (0.1, 2.0),
+    (0.8, 2.0),
+]
 
 
 def train(algorithm, threshold, duration, seed, **size):
-    """Two replicas on separable data, until the stopping rule or without one: what there is at the end."""
+    """Two replicas on separable data, at the stopping rule or after a given time."""
     options = {"replicas": 2, "stop_gradient": threshold, "record_every": 5000} | size
     run = sn.simulate(separable, algorithm, 0.2, duration, seed=seed, **options)
     kept = ["distance", "unsatisfied"] + (["stopping_time"] if threshold else [])
@@ -134,7 +190,9 @@ def end(algorithm, threshold=1e-10, duration=1000.0):
 
 
 ends = {
-    (b, tau, embedding): end(sn.PersistentSGD(batch=b, persistence=tau, embedding=embedding))
+    (b, tau, embedding): end(
+        sn.PersistentSGD(batch=b, persistence=tau, embedding=embedding)
+    )
     for b, tau in pairs
     for embedding in ("euler", "exact")
 }
@@ -144,20 +202,50 @@ ends = {
 rows = []
 for b, tau in pairs:
     euler, exact = (ends[b, tau, embedding] for embedding in ("euler", "exact"))
-    rows.append([f"{b:g}", f"{tau:g}", f"{1 - 0.2 / (b * tau):+.2f}", f"{np.exp(-0.2 / (b * tau)):+.2f}"])
+    rows.append(
+        [
+            f"{b:g}",
+            f"{tau:.3g}",
+            f"{1 - 0.2 / (b * tau):+.2f}",
+            f"{np.exp(-0.2 / (b * tau)):+.2f}",
+        ]
+    )
     for name in ("distance", "unsatisfied"):
-        rows[-1] += [quote(*plotting.mean_and_error(run[name])) for run in (euler, exact)]
+        rows[-1] += [
+            quote(*plotting.mean_and_error(run[name]), 4) for run in (euler, exact)
+        ]
 show(
-    ["$b$", r"$\tau$", r"$\rho$ Euler", r"$\rho$ exact", "$d_0$ Euler", "$d_0$ exact", "$c_0$ Euler", "$c_0$ exact"],
+    [
+        "$b$",
+        r"$\tau$",
+        r"$\rho$ Euler",
+        r"$\rho$ exact",
+        "$d_0$ Euler",
+        "$d_0$ exact",
+        "$c_0$ Euler",
+        "$c_0$ exact",
+    ],
     rows,
 )
-unsat = network_size | {"problem": sn.Problem(alpha=6), "learning_rate": 0.1, "replicas": 2, "duration": 6.0}
+unsat = network_size | {
+    "problem": sn.Problem(alpha=6),
+    "learning_rate": 0.1,
+    "replicas": 2,
+    "duration": 6.0,
+}
 
 
 def wandering(algorithm, seed):
     """Mean distance of two replicas in the UNSAT phase, with its error."""
-    run = sn.sweep(sn.simulate, [{"algorithm": algorithm}], [seed], fixed=unsat | {"loss_every": 60})
-    return plotting.mean_and_error(run.distance.squeeze(("point", "seed")).sel(time=slice(3.0, None)).mean("time"))
+    run = sn.sweep(
+        sn.simulate,
+        [{"algorithm": algorithm}],
+        [seed],
+        fixed=unsat | {"loss_every": 60},
+    )
+    return plotting.mean_and_error(
+        run.distance.squeeze(("point", "seed")).sel(time=slice(3.0, None)).mean("time")
+    )
 
 
 # Another seed, other data and batches: with the same one the two would be the same run, bit for bit.
@@ -184,9 +272,16 @@ claim(
 # that is our choice. The other one is to let both go on to a fixed time.
 
 # %%
-free = {(b, tau): end(sn.PersistentSGD(batch=b, persistence=tau), threshold=None, duration=400.0) for b, tau in pairs}
+free = {
+    (b, tau): end(
+        sn.PersistentSGD(batch=b, persistence=tau), threshold=None, duration=400.0
+    )
+    for b, tau in pairs
+}
 change = {
-    (pair, name): plotting.mean_and_error(100 * (free[pair][name] / ends[(*pair, "euler")][name] - 1))
+    (pair, name): plotting.mean_and_error(
+        100 * (free[pair][name] / ends[(*pair, "euler")][name] - 1)
+    )
     for pair in pairs
     for name in ("distance", "unsatisfied")
 }
@@ -195,11 +290,30 @@ change = {
 # Write the table.
 rows = []
 for b, tau in pairs:
-    rows.append([f"{b:g}", f"{tau:g}", f"{float(ends[b, tau, 'euler'].stopping_time.mean()):.0f}"])
-    rows[-1] += [quote(*change[(b, tau), name], 1) for name in ("distance", "unsatisfied")]
-show(["$b$", r"$\tau$", "mean stopping time", "$d$ at $t=400$, change in per cent", "$c$, change in per cent"], rows)
+    rows.append(
+        [
+            f"{b:g}",
+            f"{tau:.3g}",
+            f"{float(ends[b, tau, 'euler'].stopping_time.mean()):.0f}",
+        ]
+    )
+    rows[-1] += [quote(*change[(b, tau), name]) for name in ("distance", "unsatisfied")]
+show(
+    [
+        "$b$",
+        r"$\tau$",
+        "mean stopping time",
+        "$d$ at $t=400$, change in per cent",
+        "$c$, change in per cent",
+    ],
+    rows,
+)
 for name in ("distance", "unsatisfied"):
-    glue(f"most_{name}", f"{max(abs(float(change[pair, name][0])) for pair in pairs):.0f}", display=False)
+    glue(
+        f"most_{name}",
+        f"{max(abs(float(change[pair, name][0])) for pair in pairs):.0f}",
+        display=False,
+    )
 
 # %% [markdown]
 # ## The count is not settled at the stop
@@ -219,9 +333,19 @@ for axes, name, label in (
     (left, "unsatisfied", "fraction within the margin $c_0$"),
     (right, "distance", "distance $d_0$"),
 ):
-    values = np.array([[float(v) for v in plotting.mean_and_error(run[name])] for run in by_threshold.values()])
+    values = np.array(
+        [
+            [float(v) for v in plotting.mean_and_error(run[name])]
+            for run in by_threshold.values()
+        ]
+    )
     axes.errorbar(thresholds, values[:, 0], 2 * values[:, 1], fmt="o")
-    axes.set(xscale="log", xlabel="threshold of the stopping rule", ylabel=label, ylim=(0, None))
+    axes.set(
+        xscale="log",
+        xlabel="threshold of the stopping rule",
+        ylabel=label,
+        ylim=(0, 1.2 * values[:, 0].max()),
+    )
     axes.invert_xaxis()
 publish("threshold", figure)
 glue("features", network_size["features"], display=False)

@@ -45,8 +45,14 @@ from sgdnoise import plotting
 plotting.use_style()
 theory_size, network_size = {
     "smoke": ({"paths": 430, "realisations": 4}, {"features": 80, "realisations": 3}),
-    "standard": ({"paths": 3000, "realisations": 8}, {"features": 400, "realisations": 12}),
-    "paper": ({"paths": 10_000, "realisations": 12}, {"features": 1000, "realisations": 24}),
+    "standard": (
+        {"paths": 3000, "realisations": 8},
+        {"features": 400, "realisations": 12},
+    ),
+    "paper": (
+        {"paths": 10_000, "realisations": 12},
+        {"features": 1000, "realisations": 24},
+    ),
 }[profile]
 
 # %% [markdown]
@@ -61,19 +67,36 @@ smaller = (0.04, 0.08)  # not in the paper: towards zero
 
 
 def both(batch, rate):
-    """Theory and simulation at one point of the figure, from the store of results or computed now."""
+    """Theory and simulation at one point of the figure, stored or computed now."""
     spacing = 3 * rate if rate >= 0.1 else 0.48
     every = np.arange(0.0, 12.0, spacing).round(9).tolist()
     some = [4.8, 6.0, 7.2] if rate != 0.3 else [5.4, 6.3, 7.2]
-    point = [{"algorithm": sn.SGD(batch=batch), "learning_rate": rate, "problem": problem, "duration": 12.0}]
-    theory = sn.sweep(sn.solve_dmft, point, [seed], fixed=theory_size | {"waiting_times": every})
-    network = sn.sweep(sn.simulate, point, [seed], fixed=network_size | {"waiting_times": some, "loss_every": 12})
-    theory = theory.sel(waiting_time=slice(3.0, None))  # before that it has not forgotten its start
+    point = [
+        {
+            "algorithm": sn.SGD(batch=batch),
+            "learning_rate": rate,
+            "problem": problem,
+            "duration": 12.0,
+        }
+    ]
+    theory = sn.sweep(
+        sn.solve_dmft, point, [seed], fixed=theory_size | {"waiting_times": every}
+    )
+    network = sn.sweep(
+        sn.simulate,
+        point,
+        [seed],
+        fixed=network_size | {"waiting_times": some, "loss_every": 12},
+    )
+    # Before that it has not forgotten its start.
+    theory = theory.sel(waiting_time=slice(3.0, None))
     return theory.squeeze(("point", "seed")), network.squeeze(("point", "seed"))
 
 
 by_rate = {rate: both(0.1, rate) for rate in (*smaller, *rates)}
-by_batch = {batch: by_rate[0.1] if batch == 0.1 else both(batch, 0.1) for batch in batches}
+by_batch = {
+    batch: by_rate[0.1] if batch == 0.1 else both(batch, 0.1) for batch in batches
+}
 
 # %% [markdown]
 # The separable case is $\alpha=2$, $b=0.5$, $\Delta=0.5$, $\lambda=0$. There the weights come to rest, and so that the
@@ -83,17 +106,23 @@ by_batch = {batch: by_rate[0.1] if batch == 0.1 else both(batch, 0.1) for batch 
 # %%
 separable = sn.Problem(alpha=2, delta=0.5, ridge=0.0)
 late = [12.0, 24.0, 48.0, 72.0]
-options = {"problem": separable, "algorithm": sn.SGD(batch=0.5), "duration": 84.0, "waiting_times": late}
+options = {
+    "problem": separable,
+    "algorithm": sn.SGD(batch=0.5),
+    "duration": 84.0,
+    "waiting_times": late,
+}
 resting = {
-    rate: sn.sweep(sn.solve_dmft, [{"learning_rate": rate}], [seed], fixed=options | theory_size).squeeze(
-        ("point", "seed")
-    )
+    rate: sn.sweep(
+        sn.solve_dmft, [{"learning_rate": rate}], [seed], fixed=options | theory_size
+    ).squeeze(("point", "seed"))
     for rate in (0.2, 0.3, 0.4)
 }
 
 # %% tags=["hide-input"]
 # Draw the figure.
-# The few paths of the smoke profile drift by chance; elsewhere the usual test of stationarity decides.
+# The few paths of the smoke profile drift by chance; elsewhere the usual test of
+# stationarity decides.
 steady = {"drift_tolerance": 1e3} if profile == "smoke" else {}
 lags = (0.0, 2.5)
 
@@ -103,51 +132,107 @@ def line(dataset, symmetric=False):
     # Networks are looked at where the theory is stationary; a drift of few data sets by chance is no reason to refuse.
     allowed = {"drift_tolerance": 1e3} if symmetric else steady
     try:
-        return sn.effective_temperature(dataset, method="line", lags=lags, symmetric=symmetric, **allowed)
+        return sn.effective_temperature(
+            dataset, method="line", lags=lags, symmetric=symmetric, **allowed
+        )
     except sn.NoPlateauError as refusal:
         return refusal.estimate
 
 
 def plot_curves(axes, cases, names):
     """FDT plots: lines for the theory, points with two standard errors for networks."""
-    for (theory, network), name, color, marker in zip(cases, names, plotting.SERIES, "osD^v", strict=False):
-        curve = sn.fdt_curve(theory.sel(waiting_time=slice(4.8, 7.2))).mean(("realisation", "waiting_time"))
+    for (theory, network), name, color, marker in zip(
+        cases, names, plotting.SERIES, "osD^v", strict=False
+    ):
+        curve = sn.fdt_curve(theory.sel(waiting_time=slice(4.8, 7.2))).mean(
+            ("realisation", "waiting_time")
+        )
         curve = curve.sel(lag=slice(0, 4.81))
-        axes.plot(curve.normalised_correlation, curve.normalised_response, "-", color=color, gid=f"theory, {name}")
-        points = sn.fdt_curve(network).mean("waiting_time").sel(lag=[0.4, 0.8, 1.2, 2.0, 3.2], method="nearest")
-        x, y = (plotting.mean_and_error(points[axis]) for axis in ("normalised_correlation", "normalised_response"))
-        bars = {"markersize": 3, "elinewidth": 0.7, "color": color, "fmt": marker, "label": name}
+        axes.plot(
+            curve.normalised_correlation,
+            curve.normalised_response,
+            "-",
+            color=color,
+            gid=f"theory, {name}",
+        )
+        points = (
+            sn.fdt_curve(network)
+            .mean("waiting_time")
+            .sel(lag=[0.4, 0.8, 1.2, 2.0, 3.2], method="nearest")
+        )
+        x, y = (
+            plotting.mean_and_error(points[axis])
+            for axis in ("normalised_correlation", "normalised_response")
+        )
+        bars = {
+            "markersize": 3,
+            "elinewidth": 0.7,
+            "color": color,
+            "fmt": marker,
+            "label": name,
+        }
         axes.errorbar(x[0], y[0], 2 * y[1], 2 * x[1], **bars)
     axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
 
 
 def plot_temperature(axes, values, cases, label):
     """Temperature of theory and networks, with two standard errors."""
-    styles = {"theory": {"fmt": "o", "color": "k"}, "networks": {"fmt": "s", "color": "0.5", "fillstyle": "none"}}
+    styles = {
+        "theory": {"fmt": "o", "color": "k"},
+        "networks": {"fmt": "s", "color": "0.5", "fillstyle": "none"},
+    }
     for which, (name, style) in enumerate(styles.items()):
         fits = [line(case[which], symmetric=which == 1) for case in cases]
         size = {"markersize": 2.5 + 3 * which, "label": name}
-        axes.errorbar(list(values), [fit.value for fit in fits], [2 * fit.error for fit in fits], **style, **size)
+        axes.errorbar(
+            list(values),
+            [fit.value for fit in fits],
+            [2 * fit.error for fit in fits],
+            **style,
+            **size,
+        )
     axes.set(xlabel=label, ylabel=r"$T_\mathrm{eff}$", ylim=(0, None), xlim=(0, None))
 
 
 figure, panels = plt.subplot_mosaic(
-    [["rates", "by rate"], ["rates", "rest"], ["batches", "by batch"], ["batches", "by batch"]],
+    [
+        ["rates", "by rate"],
+        ["rates", "rest"],
+        ["batches", "by batch"],
+        ["batches", "by batch"],
+    ],
     figsize=(7.2, 6.6),
     width_ratios=(1.7, 1),
 )
-plot_curves(panels["rates"], [by_rate[rate] for rate in rates], [f"$dt={rate}$" for rate in rates])
+plot_curves(
+    panels["rates"],
+    [by_rate[rate] for rate in rates],
+    [f"$dt={rate}$" for rate in rates],
+)
 plot_curves(panels["batches"], by_batch.values(), [f"$b={batch}$" for batch in batches])
 plot_temperature(panels["by rate"], by_rate, by_rate.values(), "learning rate $dt$")
 plot_temperature(panels["by batch"], batches, by_batch.values(), "batch fraction $b$")
-for (rate, theory), style in zip(resting.items(), (("-", 3), ("--", 2), (":", 1.4)), strict=True):
+for (rate, theory), style in zip(
+    resting.items(), (("-", 3), ("--", 2), (":", 1.4)), strict=True
+):
     curve = sn.fdt_curve(theory, waiting_time=late[-1]).mean("realisation")
     norm = float(theory.norm.sel(time=late[-1], method="nearest").mean())
     square = (curve.displacement + 0.5 * curve.drift) / norm
-    panels["rest"].plot(1 - square, curve.normalised_response, style[0], linewidth=style[1], label=f"$dt={rate}$")
-panels["rest"].set(xlabel=r"$1-B/C(t_w,t_w)$", ylabel=r"$\chi/C(t_w,t_w)$", xlim=(0.86, 1.01), title="SAT")
-for name in ("rates", "batches", "by rate", "rest"):
+    panels["rest"].plot(
+        1 - square,
+        curve.normalised_response,
+        style[0],
+        linewidth=style[1],
+        label=f"$dt={rate}$",
+    )
+panels["rest"].set(
+    xlabel=r"$1-B/C(t_w,t_w)$",
+    ylabel=r"$\chi/C(t_w,t_w)$",
+    xlim=(0.86, 1.01),
+)
+for name in ("rates", "batches", "by rate"):
     panels[name].legend(fontsize=7)
+panels["rest"].legend(fontsize=7, title="SAT phase", title_fontsize=7)
 publish("fdt", figure)
 
 # %% tags=["hide-input"]
@@ -155,7 +240,7 @@ publish("fdt", figure)
 fits = {rate: line(case[0]) for rate, case in by_rate.items()}
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
-glue("late", late[-1], display=False)
+glue("late", f"{late[-1]:g}", display=False)
 
 
 def above(high, low):
@@ -187,7 +272,10 @@ claim(
     f"{table} at $b = 0.1$ to 0.99, highest at $b={middle:g}$",
     min(above(by_size[middle], by_size[end]) for end in (batches[0], batches[-1])),
 )
-ratio, ratio_error = (by_size[0.99].value / by_size[middle].value, by_size[0.99].error / by_size[middle].value)
+ratio, ratio_error = (
+    by_size[0.99].value / by_size[middle].value,
+    by_size[0.99].error / by_size[middle].value,
+)
 claim(
     "no-noise-at-full-batch",
     f"at $b=0.99$ the temperature is {100 * ratio:.1f} ± {100 * ratio_error:.1f} per cent of its maximum",
@@ -201,9 +289,15 @@ claim(
     f"height from the line at $dt=0.1$",
     (0.1 - straight.variation) / straight.variation_error,
 )
-first, last = (sn.effective_temperature(by_rate[0.1][0], lags=window, **steady) for window in ((0.0, 0.5), (1.5, 2.5)))
+first, last = (
+    sn.effective_temperature(by_rate[0.1][0], lags=window, **steady)
+    for window in ((0.0, 0.5), (1.5, 2.5))
+)
 ratio = last.value / first.value
-fall, fall_error = 1 - ratio, ratio * np.hypot(last.error / last.value, first.error / first.value)
+fall, fall_error = (
+    1 - ratio,
+    ratio * np.hypot(last.error / last.value, first.error / first.value),
+)
 glue("fall", f"{100 * fall:.0f} ± {100 * fall_error:.0f}", display=False)
 claim(
     "vanilla-constant-at-all-lags",
@@ -214,14 +308,25 @@ claim(
 
 def rattle(theory, waiting_time):
     """Squared displacement over response, six units of time after a waiting time; one value a realisation."""
-    curve = sn.fdt_curve(theory, waiting_time=waiting_time).sel(lag=6.0, method="nearest")
-    return plotting.mean_and_error((curve.displacement + 0.5 * curve.drift) / curve.integrated_response)
+    curve = sn.fdt_curve(theory, waiting_time=waiting_time).sel(
+        lag=6.0, method="nearest"
+    )
+    return plotting.mean_and_error(
+        (curve.displacement + 0.5 * curve.drift) / curve.integrated_response
+    )
 
 
-rest_now = {rate: [rattle(theory, time) for time in late] for rate, theory in resting.items()}
-parts = {rate: tuple(float(v) / fits[rate].value for v in values[-1]) for rate, values in rest_now.items()}
+rest_now = {
+    rate: [rattle(theory, time) for time in late] for rate, theory in resting.items()
+}
+parts = {
+    rate: tuple(float(v) / fits[rate].value for v in values[-1])
+    for rate, values in rest_now.items()
+}
 worst = max(parts, key=lambda rate: parts[rate][0])
-glue("rest", f"{100 * parts[worst][0]:.2f} ± {100 * parts[worst][1]:.2f}", display=False)
+glue(
+    "rest", f"{100 * parts[worst][0]:.2f} ± {100 * parts[worst][1]:.2f}", display=False
+)
 glue("rest_rate", worst, display=False)
 glue("rest_then", f"{float(rest_now[worst][0][0]):.4f}", display=False)
 glue("rest_now", f"{float(rest_now[worst][-1][0]):.5f}", display=False)

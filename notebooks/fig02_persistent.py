@@ -43,15 +43,33 @@ from sgdnoise import plotting
 
 plotting.use_style()
 theory_size, network_size, rate = {
-    "smoke": ({"paths": 220, "realisations": 3}, {"features": 60, "realisations": 3}, 0.1),
-    "standard": ({"paths": 3000, "realisations": 12}, {"features": 400, "realisations": 12}, 0.05),
-    "paper": ({"paths": 8000, "realisations": 12}, {"features": 1000, "realisations": 24}, 0.05),
+    "smoke": (
+        {"paths": 220, "realisations": 3},
+        {"features": 60, "realisations": 3},
+        0.1,
+    ),
+    "standard": (
+        {"paths": 3000, "realisations": 12},
+        {"features": 400, "realisations": 12},
+        0.05,
+    ),
+    "paper": (
+        {"paths": 8000, "realisations": 12},
+        {"features": 1000, "realisations": 24},
+        0.05,
+    ),
 }[profile]
 
 # %%
 problem = sn.Problem(alpha=8, delta=1.0, ridge=1.0)
-by_tau = {tau: sn.PersistentSGD(batch=0.3, persistence=tau) for tau in (0.5, 1.0, 2.0, 4.0, 8.0)}
-by_batch = {batch: sn.PersistentSGD(batch=batch, persistence=2.0) for batch in (0.1, 0.2, 0.4, 0.8, 0.99)}
+by_tau = {
+    tau: sn.PersistentSGD(batch=0.3, persistence=tau)
+    for tau in (0.5, 1.0, 2.0, 4.0, 8.0)
+}
+by_batch = {
+    batch: sn.PersistentSGD(batch=batch, persistence=2.0)
+    for batch in (0.1, 0.2, 0.4, 0.8, 0.99)
+}
 algorithms = [*by_tau.values(), *by_batch.values()]
 
 
@@ -64,10 +82,21 @@ theory, network = {}, {}
 for algorithm in algorithms:
     point = [{"algorithm": algorithm, "problem": problem, "learning_rate": rate}]
     duration = 8 + float(np.ceil(5 * memory(algorithm)))
-    options = theory_size | {"duration": duration, "waiting_times": np.arange(4.0, duration, 0.5).tolist()}
-    theory[algorithm] = sn.sweep(sn.solve_dmft, point, [seed], fixed=options).squeeze(("point", "seed"))
-    options = network_size | {"duration": 11.0, "waiting_times": [5.0, 6.0, 7.0], "loss_every": 20}
-    network[algorithm] = sn.sweep(sn.simulate, point, [seed], fixed=options).squeeze(("point", "seed"))
+    options = theory_size | {
+        "duration": duration,
+        "waiting_times": np.arange(4.0, duration, 0.5).tolist(),
+    }
+    theory[algorithm] = sn.sweep(sn.solve_dmft, point, [seed], fixed=options).squeeze(
+        ("point", "seed")
+    )
+    options = network_size | {
+        "duration": 11.0,
+        "waiting_times": [5.0, 6.0, 7.0],
+        "loss_every": 20,
+    }
+    network[algorithm] = sn.sweep(sn.simulate, point, [seed], fixed=options).squeeze(
+        ("point", "seed")
+    )
 
 # %% [markdown]
 # Three readings of each plot. The paper's, the slope of the last points, has to name a lag; here are two, over ten
@@ -75,15 +104,20 @@ for algorithm in algorithms:
 # ({doc}`/notebooks/temperature`), which needs no window.
 
 # %%
-# The few paths of the smoke profile drift by chance; elsewhere the usual test of stationarity decides.
+# The few paths of the smoke profile drift by chance; elsewhere the usual test of
+# stationarity decides.
 steady = {"drift_tolerance": 1e3} if profile == "smoke" else {}
 nearly = {"drift_tolerance": 0.1} | steady
 slopes, chords = {}, {}
 for algorithm, run in theory.items():
-    slopes[algorithm] = sn.local_temperature(run, lags=(0.75, 1.75), window=round(0.25 / rate), **nearly)
+    slopes[algorithm] = sn.local_temperature(
+        run, lags=(0.75, 1.75), window=round(0.25 / rate), **nearly
+    )
     try:
         span = (0.0, 3 + float(np.ceil(5 * memory(algorithm))))
-        chords[algorithm] = sn.effective_temperature(run, method="chord", lags=span, **steady)
+        chords[algorithm] = sn.effective_temperature(
+            run, method="chord", lags=span, **steady
+        )
     except sn.NoPlateauError as refusal:
         chords[algorithm] = refusal.estimate
 
@@ -93,14 +127,35 @@ for algorithm, run in theory.items():
 
 def plot_curves(axes, family, letter):
     """FDT plots: lines for the theory, points with two standard errors for networks."""
-    for (value, algorithm), color, marker in zip(family.items(), plotting.SERIES, "osD^v", strict=False):
-        curve = sn.fdt_curve(theory[algorithm]).mean(("realisation", "waiting_time")).sel(lag=slice(0, 4.01))
+    for (value, algorithm), color, marker in zip(
+        family.items(), plotting.SERIES, "osD^v", strict=False
+    ):
+        curve = (
+            sn.fdt_curve(theory[algorithm])
+            .mean(("realisation", "waiting_time"))
+            .sel(lag=slice(0, 4.01))
+        )
         theory_name = f"theory, ${letter}={value:g}$"
-        axes.plot(curve.normalised_correlation, curve.normalised_response, "-", color=color, gid=theory_name)
+        axes.plot(
+            curve.normalised_correlation,
+            curve.normalised_response,
+            "-",
+            color=color,
+            gid=theory_name,
+        )
         points = sn.fdt_curve(network[algorithm]).mean("waiting_time")
         points = points.sel(lag=[0.1, 0.25, 0.5, 1.0, 2.0, 3.5], method="nearest")
-        x, y = (plotting.mean_and_error(points[axis]) for axis in ("normalised_correlation", "normalised_response"))
-        bars = {"markersize": 3, "elinewidth": 0.7, "color": color, "fmt": marker, "label": f"${letter}={value:g}$"}
+        x, y = (
+            plotting.mean_and_error(points[axis])
+            for axis in ("normalised_correlation", "normalised_response")
+        )
+        bars = {
+            "markersize": 3,
+            "elinewidth": 0.7,
+            "color": color,
+            "fmt": marker,
+            "label": f"${letter}={value:g}$",
+        }
         axes.errorbar(x[0], y[0], 2 * y[1], 2 * x[1], **bars)
     axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
     axes.legend(fontsize=7)
@@ -109,14 +164,37 @@ def plot_curves(axes, family, letter):
 def plot_temperatures(axes, family):
     """The three readings, where they are known to 30 per cent."""
     readings = {
-        "slope, lags 0.5 to 1": [(float(slopes[a].slope[0]), float(slopes[a].error[0])) for a in family.values()],
-        "slope, lags 1.5 to 2": [(float(slopes[a].slope[1]), float(slopes[a].error[1])) for a in family.values()],
-        r"$T_\mathrm{int}$": [(chords[a].value, chords[a].error) for a in family.values()],
+        "slope, lags 0.5 to 1": [
+            (float(slopes[a].slope[0]), float(slopes[a].error[0]))
+            for a in family.values()
+        ],
+        "slope, lags 1.5 to 2": [
+            (float(slopes[a].slope[1]), float(slopes[a].error[1]))
+            for a in family.values()
+        ],
+        r"$T_\mathrm{int}$": [
+            (chords[a].value, chords[a].error) for a in family.values()
+        ],
     }
-    for (name, pairs), marker, color in zip(readings.items(), "^vo", plotting.SERIES, strict=False):
-        known = [(x, *pair) for x, pair in zip(family, pairs, strict=True) if 0 < pair[1] < 0.3 * pair[0]]
+    for (name, pairs), marker, color in zip(
+        readings.items(), "^vo", plotting.SERIES, strict=False
+    ):
+        known = [
+            (x, *pair)
+            for x, pair in zip(family, pairs, strict=True)
+            if 0 < pair[1] < 0.3 * pair[0]
+        ]
         x, y, error = np.array(known).reshape(-1, 3).T
-        axes.errorbar(x, y, 2 * error, fmt=marker, color=color, linestyle=":", linewidth=0.7, label=name)
+        axes.errorbar(
+            x,
+            y,
+            2 * error,
+            fmt=marker,
+            color=color,
+            linestyle=":",
+            linewidth=0.7,
+            label=name,
+        )
     axes.set(ylabel="temperature", yscale="log")
 
 
@@ -140,7 +218,9 @@ glue("data_sets", network_size["realisations"], display=False)
 
 def above(high, low):
     """By how many standard errors one chord exceeds another."""
-    return (chords[high].value - chords[low].value) / np.hypot(chords[high].error, chords[low].error)
+    return (chords[high].value - chords[low].value) / np.hypot(
+        chords[high].error, chords[low].error
+    )
 
 
 slow = list(by_tau.values())
@@ -159,7 +239,9 @@ claim(
     min(above(middle, sizes[0]), above(middle, sizes[-1])),
 )
 first = sn.local_temperature(theory[by_tau[2.0]], lags=(rate / 2,), **nearly)
-part, part_error = (float(v[0]) / chords[by_tau[2.0]].value for v in (first.slope, first.error))
+part, part_error = (
+    float(v[0]) / chords[by_tau[2.0]].value for v in (first.slope, first.error)
+)
 glue("start", f"{100 * part:.1f} ± {100 * part_error:.1f}", display=False)
 claim(
     "persistent-cold-at-short-lags",
@@ -168,7 +250,12 @@ claim(
     (0.25 - part) / part_error,
 )
 case = by_tau[4.0]
-window = sn.local_temperature(theory[case], lags=(memory(case), 2 * memory(case)), window=round(0.3 / rate), **nearly)
+window = sn.local_temperature(
+    theory[case],
+    lags=(memory(case), 2 * memory(case)),
+    window=round(0.3 / rate),
+    **nearly,
+)
 growth = float(window.slope[1] / window.slope[0])
 growth_error = growth * np.hypot(*(window.error / window.slope).values)
 glue("growth", f"{growth:.1f} ± {growth_error:.1f}", display=False)
@@ -188,7 +275,11 @@ glue("turning_chord", f"{highest:g}", display=False)
 
 def runs_away(algorithm):
     """Tell whether the batch is remembered for longer than the softest mode takes to relax."""
-    return memory(algorithm) * sn.hessian_spectrum(problem, sn.SGD(batch=algorithm.batch)).softest > 1
+    return (
+        memory(algorithm)
+        * sn.hessian_spectrum(problem, sn.SGD(batch=algorithm.batch)).softest
+        > 1
+    )
 
 
 for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
@@ -209,7 +300,7 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # Above: persistence times at $b=0.3$. Below: batch sizes at $\tau=2$. Lines: mean-field theory; symbols: networks
 # with $N=$ {glue:}`features` features, mean of {glue:}`data_sets` data sets with two standard errors. Right: the
 # slope of the ten steps that end at lag 1 and at lag 2, and the chord $T_\mathrm{int}$, from theory, with two
-# standard errors.
+# standard errors; readings that are not known to 30 per cent are left out.
 # ```
 #
 # At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of the

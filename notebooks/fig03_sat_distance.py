@@ -43,23 +43,46 @@ from sgdnoise import plotting
 
 plotting.use_style()
 theory_size, network_size, until = {
-    "smoke": ({"paths": 300, "realisations": 3}, {"features": 300, "realisations": 3}, 40.0),
-    "standard": ({"paths": 2000, "realisations": 6}, {"features": 600, "realisations": 100}, 80.0),
-    "paper": ({"paths": 3000, "realisations": 8}, {"features": 1000, "realisations": 100}, 100.0),
+    "smoke": (
+        {"paths": 300, "realisations": 3},
+        {"features": 300, "realisations": 3},
+        40.0,
+    ),
+    "standard": (
+        {"paths": 2000, "realisations": 6},
+        {"features": 600, "realisations": 100},
+        80.0,
+    ),
+    "paper": (
+        {"paths": 3000, "realisations": 8},
+        {"features": 1000, "realisations": 100},
+        100.0,
+    ),
 }[profile]
 
 # %%
 problem = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0, margin=1.0)
 rate = 0.2
-by_tau = {tau: sn.PersistentSGD(batch=0.3, persistence=tau) for tau in (0.5, 1.0, 2.0, 4.0, 8.0)}
-by_batch = {batch: sn.PersistentSGD(batch=batch, persistence=2.0) for batch in (0.1, 0.2, 0.4, 0.8, 0.99)}
+by_tau = {
+    tau: sn.PersistentSGD(batch=0.3, persistence=tau)
+    for tau in (0.5, 1.0, 2.0, 4.0, 8.0)
+}
+by_batch = {
+    batch: sn.PersistentSGD(batch=batch, persistence=2.0)
+    for batch in (0.1, 0.2, 0.4, 0.8, 0.99)
+}
 algorithms = [*by_tau.values(), *by_batch.values()]
 
 
 def run(engine, duration, **options):
     """All ten pairs of parameters, two replicas each, by theory or by simulation."""
     points = [{"algorithm": algorithm} for algorithm in algorithms]
-    common = {"problem": problem, "learning_rate": rate, "duration": duration, "replicas": 2}
+    common = {
+        "problem": problem,
+        "learning_rate": rate,
+        "duration": duration,
+        "replicas": 2,
+    }
     whole = sn.sweep(engine, points, [seed], fixed=common | options).squeeze("seed")
     return {algorithm: whole.isel(point=i) for i, algorithm in enumerate(algorithms)}
 
@@ -78,7 +101,11 @@ theory = run(sn.solve_dmft, until, waiting_times=[0.0], **theory_size)
 
 def distance(dataset, time=None):
     """Distance at a time, or at the end, as mean and standard error."""
-    curve = dataset.distance.isel(time=-1) if time is None else dataset.distance.sel(time=time, method="nearest")
+    curve = (
+        dataset.distance.isel(time=-1)
+        if time is None
+        else dataset.distance.sel(time=time, method="nearest")
+    )
     return tuple(float(value) for value in plotting.mean_and_error(curve))
 
 
@@ -88,20 +115,58 @@ for row, family, label, shown in (
     (panels[1], by_batch, "b", (0.1, 0.4, 0.8)),
 ):
     for runs, time, style in (
-        (theory, until, {"fmt": "k_", "markersize": 12, "label": f"theory, $t={until:g}$"}),
-        (network, until, {"fmt": "o", "color": plotting.COLORS["red"], "label": f"networks, $t={until:g}$"}),
-        (network, None, {"fmt": "s", "color": "0.4", "fillstyle": "none", "label": "networks, stopped"}),
+        (
+            theory,
+            until,
+            {"fmt": "k_", "markersize": 12, "label": f"theory, $t={until:g}$"},
+        ),
+        (
+            network,
+            until,
+            {
+                "fmt": "o",
+                "color": plotting.COLORS["red"],
+                "label": f"networks, $t={until:g}$",
+            },
+        ),
+        (
+            network,
+            None,
+            {
+                "fmt": "s",
+                "color": "0.4",
+                "fillstyle": "none",
+                "label": "networks, stopped",
+            },
+        ),
     ):
-        values = np.array([distance(runs[algorithm], time) for algorithm in family.values()])
+        values = np.array(
+            [distance(runs[algorithm], time) for algorithm in family.values()]
+        )
         row[0].errorbar(list(family), values[:, 0], 2 * values[:, 1], **style)
     row[0].set(ylabel="final distance $d$", ylim=(0, None))
     for value, color, marker in zip(shown, plotting.SERIES, "osD", strict=False):
         name = f"theory, ${label}={value:g}$"
-        plotting.draw(row[1], theory[family[value]].distance, color="k", linestyle="-", linewidth=1, gid=name)
-        points = network[family[value]].distance.sel(time=np.arange(2.0, until + 1, until / 20), method="nearest")
+        plotting.draw(
+            row[1],
+            theory[family[value]].distance,
+            color="k",
+            linestyle="-",
+            linewidth=1,
+            gid=name,
+        )
+        points = network[family[value]].distance.sel(
+            time=np.arange(2.0, until + 1, until / 20), method="nearest"
+        )
         mean, error = plotting.mean_and_error(points)
         row[1].errorbar(
-            points.time, mean, 2 * error, fmt=marker, color=color, markersize=2.5, label=f"${label}={value:g}$"
+            points.time,
+            mean,
+            2 * error,
+            fmt=marker,
+            color=color,
+            markersize=2.5,
+            label=f"${label}={value:g}$",
         )
     row[1].set(xlabel="time $t$", ylabel="distance $d(t)$", ylim=(0, None))
     row[1].legend()
@@ -119,7 +184,9 @@ glue("until", until, display=False)
 
 def above(high, low):
     """By how many standard errors one distance of stopped networks exceeds another, on the same data sets."""
-    mean, error = plotting.mean_and_error(network[high].distance.isel(time=-1) - network[low].distance.isel(time=-1))
+    mean, error = plotting.mean_and_error(
+        network[high].distance.isel(time=-1) - network[low].distance.isel(time=-1)
+    )
     return float(mean / error)
 
 
@@ -143,20 +210,36 @@ glue("middle", f"{middle.batch:g}", display=False)
 height = max(distance(network[algorithm], until)[0] for algorithm in algorithms)
 misfit = {}
 for algorithm in algorithms:
-    (a, a_error), (b, b_error) = distance(network[algorithm], until), distance(theory[algorithm], until)
+    (a, a_error), (b, b_error) = (
+        distance(network[algorithm], until),
+        distance(theory[algorithm], until),
+    )
     misfit[algorithm] = (a - b) / height, float(np.hypot(a_error, b_error)) / height
-least = min(misfit, key=lambda algorithm: (0.1 - abs(misfit[algorithm][0])) / misfit[algorithm][1])
+least = min(
+    misfit,
+    key=lambda algorithm: (0.1 - abs(misfit[algorithm][0])) / misfit[algorithm][1],
+)
 found = f"{100 * misfit[least][0]:+.1f} ± {100 * misfit[least][1]:.1f} per cent"
-glue("misfit", f"{found} of the largest (b = {least.batch:g}, τ = {least.persistence:g})", display=False)
+glue(
+    "misfit",
+    f"{found} of the largest (b = {least.batch:g}, τ = {least.persistence:g})",
+    display=False,
+)
 claim(
     "theory-on-simulation-sat",
     rf"ten distances at $t={until:g}$, the least certain ($b={least.batch:g}$, $\tau={least.persistence:g}$) off by "
     f"{found} of the largest",
     (0.1 - abs(misfit[least][0])) / misfit[least][1],
 )
-moved = {a: distance(network[a])[0] / distance(network[a], until)[0] - 1 for a in algorithms}
+moved = {
+    a: distance(network[a])[0] / distance(network[a], until)[0] - 1 for a in algorithms
+}
 most = max(moved, key=lambda a: abs(moved[a]))
-glue("moved", f"{100 * moved[most]:+.0f} per cent at b = {most.batch:g}, τ = {most.persistence:g}", display=False)
+glue(
+    "moved",
+    f"{100 * moved[most]:+.0f} per cent at b = {most.batch:g}, τ = {most.persistence:g}",
+    display=False,
+)
 
 # %% [markdown]
 # ```{glue:figure} distance

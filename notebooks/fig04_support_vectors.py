@@ -51,15 +51,19 @@ size = {
 problem = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0, margin=1.0)
 rate = 0.2
 batches, persistences = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8), (0.5, 1.0, 2.0, 4.0, 8.0)
-# Euler's switching probabilities must not exceed one: short persistence needs a large batch.
-pairs = [(b, tau) for b in batches for tau in persistences if (1 - b) / b * rate / tau <= 1]
+# Euler's switching probabilities must not exceed one: short memory, large batch.
+pairs = [
+    (b, tau) for b in batches for tau in persistences if (1 - b) / b * rate / tau <= 1
+]
 
 
 def stopped(batch, persistence, seed, **size):
-    """Train two replicas until the stopping rule is met; keep how far apart they are and what is at the margin."""
+    """Distance and support vectors of two replicas when the stopping rule is met."""
     algorithm = sn.PersistentSGD(batch=batch, persistence=persistence)
     rule = {"stop_gradient": 1e-10, "record_every": 6000}
-    run = sn.simulate(problem, algorithm, rate, 1200.0, replicas=2, seed=seed, **rule, **size)
+    run = sn.simulate(
+        problem, algorithm, rate, 1200.0, replicas=2, seed=seed, **rule, **size
+    )
     return run[["distance", "unsatisfied"]].isel(time=-1, drop=True)
 
 
@@ -71,22 +75,40 @@ distance, fraction = runs.distance, runs.unsatisfied
 # Draw the figure.
 d, d_error = (value.values for value in plotting.mean_and_error(distance))
 c, c_error = (value.values for value in plotting.mean_and_error(fraction))
-shades = {b: plt.get_cmap("viridis_r")(0.1 + 0.9 * i / (len(batches) - 1)) for i, b in enumerate(batches)}
+shades = {
+    b: plt.get_cmap("viridis_r")(0.1 + 0.9 * i / (len(batches) - 1))
+    for i, b in enumerate(batches)
+}
 markers = dict(zip(persistences, "v^oDs", strict=True))
 figure, axes = plt.subplots(figsize=(5.6, 3.8))
 for b in batches:
     mine = [i for i, pair in enumerate(pairs) if pair[0] == b]
     axes.plot(c[mine], d[mine], "-", color=shades[b], linewidth=0.8, zorder=1)
+    end = (c[mine[-1]], d[mine[-1]])
+    above = {"xytext": (0, 9), "textcoords": "offset points", "ha": "center"}
+    axes.annotate(f"$b={b:g}$", end, color=shades[b], fontsize=8, **above)
 for i, (b, tau) in enumerate(pairs):
-    bars = {"color": shades[b], "markersize": 5, "elinewidth": 0.8, "label": rf"$b={b:g}$, $\tau={tau:g}$"}
+    bars = {
+        "color": shades[b],
+        "markersize": 5,
+        "elinewidth": 0.8,
+        "label": rf"$b={b:g}$, $\tau={tau:g}$",
+    }
     axes.errorbar(c[i], d[i], 2 * d_error[i], 2 * c_error[i], fmt=markers[tau], **bars)
-by_batch = [axes.plot([], [], "-", color=shades[b], label=f"$b={b:g}$")[0] for b in batches]
 by_tau = [
-    axes.plot([], [], markers[tau], color="0.3", linestyle="none", label=rf"$\tau={tau:g}$")[0] for tau in persistences
+    axes.plot(
+        [], [], markers[tau], color="0.3", linestyle="none", label=rf"$\tau={tau:g}$"
+    )[0]
+    for tau in persistences
 ]
-axes.add_artist(axes.legend(handles=by_batch, loc="upper right", fontsize=7))
 axes.legend(handles=by_tau, loc="lower left", fontsize=7)
-axes.set(xlabel="fraction of support vectors $c_0$", ylabel="distance of two replicas $d_0$", ylim=(0, None))
+axes.set(
+    xlabel="fraction of support vectors $c_0$",
+    ylabel="distance of two replicas $d_0$",
+    ylim=(0, 1.1 * d.max()),
+    xticks=np.arange(0.1, 0.31, 0.05),
+    yticks=np.arange(0, 0.21, 0.05),
+)
 publish("support", figure)
 
 # %% tags=["hide-input"]
@@ -99,7 +121,10 @@ glue("correlation", f"{correlation:.2f}", display=False)
 count = fraction.sizes["realisation"]
 left_out = []  # the same without one of the data sets
 for i in range(count):
-    means = (values.drop_isel(realisation=i).mean("realisation") for values in (fraction, distance))
+    means = (
+        values.drop_isel(realisation=i).mean("realisation")
+        for values in (fraction, distance)
+    )
     left_out.append(np.corrcoef(*means)[0, 1])
 error = np.sqrt((count - 1) * np.var(left_out))
 claim(
@@ -119,7 +144,12 @@ def change(name, before, after):
 
 
 worst = max(
-    (change("c", (b, low), (b, high)) for b in batches for low, high in pairwise(persistences) if (b, low) in pairs),
+    (
+        change("c", (b, low), (b, high))
+        for b in batches
+        for low, high in pairwise(persistences)
+        if (b, low) in pairs
+    ),
     key=lambda pair: pair[0] / pair[1],
 )
 claim(
@@ -140,8 +170,8 @@ for name in "dc":
 #   for each persistence time, and error bars in both directions.
 # ---
 # Distance $d_0$ between two replicas and fraction $c_0$ of samples within the margin when training stops
-# ($|\tilde\nabla L|^2\le10^{-10}\,bN$), for {glue:}`pairs` pairs of batch size (shade, darker for larger $b$) and
-# persistence (symbol); $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$, $N=$ {glue:}`features`; means over
+# ($|\tilde\nabla L|^2\le10^{-10}\,bN$), for {glue:}`pairs` pairs of batch size (one line each) and persistence
+# (symbol); $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$, $N=$ {glue:}`features`; means over
 # {glue:}`data_sets` data sets with two standard errors.
 # ```
 #

@@ -42,23 +42,47 @@ from sgdnoise import plotting
 plotting.use_style()
 vanilla_size, persistent_size = {
     "smoke": ({"paths": 500, "realisations": 3}, {"paths": 450, "realisations": 3}),
-    "standard": ({"paths": 3000, "realisations": 8}, {"paths": 3000, "realisations": 12}),
-    "paper": ({"paths": 10_000, "realisations": 12}, {"paths": 8000, "realisations": 12}),
+    "standard": (
+        {"paths": 3000, "realisations": 8},
+        {"paths": 3000, "realisations": 12},
+    ),
+    "paper": (
+        {"paths": 10_000, "realisations": 12},
+        {"paths": 8000, "realisations": 12},
+    ),
 }[profile]
 
 # %%
 vanilla = sn.sweep(
     sn.solve_dmft,
-    [{"problem": sn.Problem(alpha=6, delta=1.0, ridge=1.0), "algorithm": sn.SGD(batch=0.1)}],
+    [
+        {
+            "problem": sn.Problem(alpha=6, delta=1.0, ridge=1.0),
+            "algorithm": sn.SGD(batch=0.1),
+        }
+    ],
     [seed],
-    fixed={"learning_rate": 0.1, "duration": 12.0, "waiting_times": np.arange(0.0, 12.0, 0.3).round(9).tolist()}
+    fixed={
+        "learning_rate": 0.1,
+        "duration": 12.0,
+        "waiting_times": np.arange(0.0, 12.0, 0.3).round(9).tolist(),
+    }
     | vanilla_size,
 ).squeeze(("point", "seed"))
 persistent = sn.sweep(
     sn.solve_dmft,
-    [{"problem": sn.Problem(alpha=8, delta=1.0, ridge=1.0), "algorithm": sn.PersistentSGD(batch=0.2, persistence=2.0)}],
+    [
+        {
+            "problem": sn.Problem(alpha=8, delta=1.0, ridge=1.0),
+            "algorithm": sn.PersistentSGD(batch=0.2, persistence=2.0),
+        }
+    ],
     [seed],
-    fixed={"learning_rate": 0.05, "duration": 10.0, "waiting_times": np.arange(4.0, 10.0, 0.1).round(9).tolist()}
+    fixed={
+        "learning_rate": 0.05,
+        "duration": 10.0,
+        "waiting_times": np.arange(4.0, 10.0, 0.1).round(9).tolist(),
+    }
     | persistent_size,
 ).squeeze(("point", "seed"))
 fit = sn.effective_temperature(vanilla, method="line", lags=(0.0, 2.5))
@@ -73,9 +97,19 @@ for axes, run, waits, longest in (
     (middle, persistent, np.arange(4.0, 8.01, 1.0), 4.01),
 ):
     for i, wait in enumerate(waits):
-        curve = sn.fdt_curve(run, waiting_time=wait).mean("realisation").sel(lag=slice(0, longest))
+        curve = (
+            sn.fdt_curve(run, waiting_time=wait)
+            .mean("realisation")
+            .sel(lag=slice(0, longest))
+        )
         color = shade(0.15 + 0.85 * i / (len(waits) - 1))
-        axes.plot(curve.normalised_correlation, curve.normalised_response, "-", color=color, linewidth=1)
+        axes.plot(
+            curve.normalised_correlation,
+            curve.normalised_response,
+            "-",
+            color=color,
+            linewidth=1,
+        )
     axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
 norm = float(vanilla.norm.sel(time=slice(fit.waiting_times[0], None)).mean())
 pooled = fit.curve.mean("realisation")
@@ -94,15 +128,30 @@ left.set(title="vanilla SGD")
 middle.set(title="p-SGD")
 left.legend()
 end = float(persistent.time[-1])
-for count, marker, color in zip(tails.points.values, "osD", plotting.SERIES, strict=False):
+for count, marker, color in zip(
+    tails.points.values, "osD", plotting.SERIES, strict=False
+):
     row = tails.sel(points=count)
-    row = row.isel(waiting_time=(row.error < 0.3 * row.slope).values).isel(waiting_time=slice(None, None, 2))
+    row = row.isel(waiting_time=(row.error < 0.3 * row.slope).values).isel(
+        waiting_time=slice(None, None, 2)
+    )
     row = row.sel(waiting_time=slice(end - 3, None))
     right.errorbar(
-        row.waiting_time, row.slope, 2 * row.error, fmt=marker, color=color, markersize=2.5, label=f"$n={count}$"
+        row.waiting_time,
+        row.slope,
+        2 * row.error,
+        fmt=marker,
+        color=color,
+        markersize=2.5,
+        label=f"$n={count}$",
     )
 right.axhline(0.2, color="0.5", linestyle="--", linewidth=1)
-right.set(xlabel="waiting time $t_w$", ylabel="slope of the last $n$ points", ylim=(0, None), title="p-SGD")
+right.set(
+    xlabel="waiting time $t_w$",
+    ylabel="slope of the last $n$ points",
+    ylim=(0, None),
+    title="p-SGD",
+)
 right.legend()
 publish("reading", figure)
 
@@ -113,12 +162,18 @@ glue("waits", len(fit.waiting_times), display=False)
 glue("first_wait", f"{fit.waiting_times[0]:g}", display=False)
 glue("end", end, display=False)
 for name, upto in (("short", 0.5), ("long", 4.0)):
-    glue(name, f"{sn.effective_temperature(vanilla, method='line', lags=(0.0, upto)).value:.4f}", display=False)
+    glue(
+        name,
+        f"{sn.effective_temperature(vanilla, method='line', lags=(0.0, upto)).value:.4f}",
+        display=False,
+    )
 
 slopes = {}
 for window in ((0.2, 0.6), (1.0, 2.0)):  # around the memory of the batch, and beyond it
     try:
-        slopes[window] = sn.effective_temperature(persistent, lags=window, drift_tolerance=0.1)
+        slopes[window] = sn.effective_temperature(
+            persistent, lags=window, drift_tolerance=0.1
+        )
     except sn.NoPlateauError as refusal:
         slopes[window] = refusal.estimate
 around, beyond = slopes.values()
@@ -130,7 +185,9 @@ claim(
     f"{around.value:.3f} ± {around.error:.3f}",
     (0.05 - abs(beyond.value - 0.2)) / beyond.error,
 )
-near, far = (tails.sel(points=5, waiting_time=end - lag, method="nearest") for lag in (0.3, 1.2))
+near, far = (
+    tails.sel(points=5, waiting_time=end - lag, method="nearest") for lag in (0.3, 1.2)
+)
 ratio = float(near.slope / far.slope)
 ratio_error = ratio * float(np.hypot(near.error / near.slope, far.error / far.slope))
 claim(

@@ -20,7 +20,7 @@
 #
 # *Figure 6 of the paper.* With a ridge the loss has one minimum, and SGD must
 # forget where it came from. The paper checks that the FDT plot of p-SGD is the same for weights that start with
-# variance $R=1$, 0.1 and 0.01, and quotes $T_\mathrm{eff}\sim0.05$ for all three.
+# variance $R_0=1$, 0.1 and 0.01 (its $R$), and quotes $T_\mathrm{eff}\sim0.05$ for all three.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -39,9 +39,21 @@ from sgdnoise import plotting
 
 plotting.use_style()
 theory_size, network_size, rate = {
-    "smoke": ({"paths": 500, "realisations": 4}, {"features": 80, "realisations": 4}, 0.05),
-    "standard": ({"paths": 1500, "realisations": 5}, {"features": 300, "realisations": 8}, 0.01),
-    "paper": ({"paths": 4000, "realisations": 8}, {"features": 1000, "realisations": 24}, 0.01),
+    "smoke": (
+        {"paths": 500, "realisations": 4},
+        {"features": 80, "realisations": 4},
+        0.05,
+    ),
+    "standard": (
+        {"paths": 1500, "realisations": 5},
+        {"features": 300, "realisations": 8},
+        0.01,
+    ),
+    "paper": (
+        {"paths": 4000, "realisations": 8},
+        {"features": 1000, "realisations": 24},
+        0.01,
+    ),
 }[profile]
 
 # %%
@@ -50,38 +62,92 @@ variances, duration = (1.0, 0.1, 0.01), 7.0
 common = {"algorithm": algorithm, "learning_rate": rate, "duration": duration}
 theory, network = {}, {}
 for variance in variances:
-    point = [{"problem": sn.Problem(alpha=8, delta=1.0, ridge=1.0, init_variance=variance)}]
-    options = common | theory_size | {"waiting_times": np.arange(0.0, duration, 0.5).tolist()}
-    theory[variance] = sn.sweep(sn.solve_dmft, point, [seed], fixed=options).squeeze(("point", "seed"))
-    options = common | network_size | {"waiting_times": [3.0, 4.0], "record_every": 5, "loss_every": 700}
-    network[variance] = sn.sweep(sn.simulate, point, [seed], fixed=options).squeeze(("point", "seed"))
+    point = [
+        {"problem": sn.Problem(alpha=8, delta=1.0, ridge=1.0, init_variance=variance)}
+    ]
+    options = (
+        common | theory_size | {"waiting_times": np.arange(0.0, duration, 0.5).tolist()}
+    )
+    theory[variance] = sn.sweep(sn.solve_dmft, point, [seed], fixed=options).squeeze(
+        ("point", "seed")
+    )
+    options = (
+        common
+        | network_size
+        | {"waiting_times": [3.0, 4.0], "record_every": 5, "loss_every": 700}
+    )
+    network[variance] = sn.sweep(sn.simulate, point, [seed], fixed=options).squeeze(
+        ("point", "seed")
+    )
 
 # %% tags=["hide-input"]
 # Draw the figure.
 lags = np.array([0.1, 0.2, 0.4, 0.6, 0.9, 1.2, 1.6, 2.0])
-# The few paths of the smoke profile drift by chance; elsewhere the usual test of stationarity decides.
-choices = {"window": max(1, round(0.05 / rate)), "drift_tolerance": 1.0 if profile == "smoke" else 0.05}
+# The few paths of the smoke profile drift by chance; elsewhere the usual test of
+# stationarity decides.
+choices = {
+    "window": max(1, round(0.05 / rate)),
+    "drift_tolerance": 1.0 if profile == "smoke" else 0.05,
+}
 late = np.arange(3.0, 4.6, 0.5)
-local = {R: sn.local_temperature(run, lags=lags, waiting_times=late, **choices) for R, run in theory.items()}
+local = {
+    R: sn.local_temperature(run, lags=lags, waiting_times=late, **choices)
+    for R, run in theory.items()
+}
 figure, (left, right) = plt.subplots(1, 2)
-for variance, color, marker, style in zip(variances, plotting.SERIES, "osD", ("-", "--", ":"), strict=False):
-    curve = sn.fdt_curve(theory[variance], waiting_time=[3.0, 3.5, 4.0]).mean(("realisation", "waiting_time"))
+for variance, color, marker, style in zip(
+    variances, plotting.SERIES, "osD", ("-", "--", ":"), strict=False
+):
+    curve = sn.fdt_curve(theory[variance], waiting_time=[3.0, 3.5, 4.0]).mean(
+        ("realisation", "waiting_time")
+    )
     curve = curve.sel(lag=slice(0, 3.001))
-    name = f"theory, $R={variance:g}$"
-    left.plot(curve.normalised_correlation, curve.normalised_response, color=color, linestyle=style, gid=name)
-    points = sn.fdt_curve(network[variance]).mean("waiting_time").sel(lag=[0.2, 0.5, 1.0, 2.0], method="nearest")
-    x, y = (plotting.mean_and_error(points[axis]) for axis in ("normalised_correlation", "normalised_response"))
-    bars = {"markersize": 3, "elinewidth": 0.7, "color": color, "fmt": marker, "label": f"$R={variance:g}$"}
+    name = f"theory, $R_0={variance:g}$"
+    left.plot(
+        curve.normalised_correlation,
+        curve.normalised_response,
+        color=color,
+        linestyle=style,
+        gid=name,
+    )
+    points = (
+        sn.fdt_curve(network[variance])
+        .mean("waiting_time")
+        .sel(lag=[0.2, 0.5, 1.0, 2.0], method="nearest")
+    )
+    x, y = (
+        plotting.mean_and_error(points[axis])
+        for axis in ("normalised_correlation", "normalised_response")
+    )
+    bars = {
+        "markersize": 3,
+        "elinewidth": 0.7,
+        "color": color,
+        "fmt": marker,
+        "label": f"$R_0={variance:g}$",
+    }
     left.errorbar(x[0], y[0], 2 * y[1], 2 * x[1], **bars)
     slope = local[variance]
     nested = {"fillstyle": "none", "markersize": 3 + 2 * variances.index(variance)}
     right.errorbar(
-        slope.lag, slope.slope, 2 * slope.error, fmt=marker, color=color, label=f"$R={variance:g}$", **nested
+        slope.lag,
+        slope.slope,
+        2 * slope.error,
+        fmt=marker,
+        color=color,
+        label=f"$R_0={variance:g}$",
+        **nested,
     )
 left.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
 left.legend()
 right.axhline(0.05, color="0.5", linestyle="--", linewidth=1)
-right.axvline(algorithm.batch * algorithm.persistence, color="0.8", linewidth=1, linestyle="-", zorder=0)
+right.axvline(
+    algorithm.batch * algorithm.persistence,
+    color="0.8",
+    linewidth=1,
+    linestyle="-",
+    zorder=0,
+)
 right.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", xscale="log", yscale="log")
 plotting.plain_ticks(right.xaxis, [0.1, 0.2, 0.5, 1, 2])
 plotting.plain_ticks(right.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
@@ -96,7 +162,11 @@ glue("rate", rate, display=False)
 
 def span(dataset):
     """Displacement over response at lag one, one value a population; the three starts share their random numbers."""
-    curve = sn.fdt_curve(dataset, waiting_time=[3.0, 3.5, 4.0]).mean("waiting_time").sel(lag=1.0, method="nearest")
+    curve = (
+        sn.fdt_curve(dataset, waiting_time=[3.0, 3.5, 4.0])
+        .mean("waiting_time")
+        .sel(lag=1.0, method="nearest")
+    )
     return curve.displacement / curve.integrated_response
 
 
@@ -105,21 +175,30 @@ changes = {}
 for variance in variances[1:]:
     mean, error = plotting.mean_and_error(span(theory[variance]) / reference - 1)
     changes[variance] = float(mean), float(error)
-worst = max(changes, key=lambda variance: abs(changes[variance][0]) + 3 * changes[variance][1])
+worst = max(
+    changes, key=lambda variance: abs(changes[variance][0]) + 3 * changes[variance][1]
+)
 found = f"{100 * changes[worst][0]:+.1f} ± {100 * changes[worst][1]:.1f}"
 glue("change", found, display=False)
 claim(
     "independent-of-start",
-    f"from $R=1$ to $R={worst:g}$ the chord of the FDT plot up to lag 1 changes by {found} per cent",
+    f"from $R_0=1$ to $R_0={worst:g}$ the chord of the FDT plot up to lag 1 changes by {found} per cent",
     (0.05 - abs(changes[worst][0])) / changes[worst][1],
 )
 beyond = local[1.0].sel(lag=[0.6, 1.2], method="nearest")
-values = [f"{float(v):.2f} ± {float(e):.2f}" for v, e in zip(beyond.slope, beyond.error, strict=True)]
+values = [
+    f"{float(v):.3f} ± {float(e):.3f}"
+    for v, e in zip(beyond.slope, beyond.error, strict=True)
+]
 glue("beyond", values[0], display=False)
 glue("farther", values[1], display=False)
 crossing = float(np.interp(0.05, local[1.0].slope[:4], local[1.0].lag[:4]))
 glue("crossing", f"{crossing:.2f}", display=False)
-glue("part", f"{100 * crossing / (algorithm.batch * algorithm.persistence):.0f}", display=False)
+glue(
+    "part",
+    f"{100 * crossing / (algorithm.batch * algorithm.persistence):.0f}",
+    display=False,
+)
 claim(
     "persistent-temperature-0.05",
     rf"at the lag $b\tau=0.6$ the slope is {values[0]}, at twice that {values[1]}; it passes 0.05 at {crossing:.2f}",
@@ -136,9 +215,9 @@ claim(
 #   batch.
 # ---
 # p-SGD with $b=0.3$, $\tau=2$, $dt=$ {glue:}`rate`, $\alpha=8$, $\Delta=\lambda=\kappa=1$, started with three
-# variances $R$. Left: FDT plot, mean over waiting times from 3 to 4; lines are theory, symbols networks with $N=$
-# {glue:}`features`, {glue:}`data_sets` data sets, two standard errors. Right: slope of the theory's plot at each lag,
-# with two standard errors; dashed, the paper's value; grey, the memory $b\tau$ of the
+# variances $R_0$; the three lie on top of each other. Left: FDT plot, mean over waiting times from 3 to 4; lines are
+# theory, symbols networks with $N=$ {glue:}`features`, {glue:}`data_sets` data sets, two standard errors. Right: slope
+# of the theory's plot at each lag, with two standard errors; dashed, the paper's value; grey, the memory $b\tau$ of the
 # batch.
 # ```
 #

@@ -40,9 +40,21 @@ from sgdnoise import plotting
 
 plotting.use_style()
 theory_size, network_size, until = {
-    "smoke": ({"paths": 300, "realisations": 3}, {"features": 300, "realisations": 3}, 40.0),
-    "standard": ({"paths": 2000, "realisations": 6}, {"features": 600, "realisations": 100}, 80.0),
-    "paper": ({"paths": 3000, "realisations": 8}, {"features": 1000, "realisations": 100}, 100.0),
+    "smoke": (
+        {"paths": 300, "realisations": 3},
+        {"features": 300, "realisations": 3},
+        40.0,
+    ),
+    "standard": (
+        {"paths": 2000, "realisations": 6},
+        {"features": 600, "realisations": 100},
+        80.0,
+    ),
+    "paper": (
+        {"paths": 3000, "realisations": 8},
+        {"features": 1000, "realisations": 100},
+        100.0,
+    ),
 }[profile]
 
 # %% [markdown]
@@ -51,15 +63,26 @@ theory_size, network_size, until = {
 
 # %%
 problem = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0, margin=1.0)
-by_batch = {batch: sn.PersistentSGD(batch=batch, persistence=2.0) for batch in (0.1, 0.2, 0.4, 0.8, 0.99)}
-by_tau = {tau: sn.PersistentSGD(batch=0.3, persistence=tau) for tau in (0.5, 1.0, 2.0, 4.0, 8.0)}
+by_batch = {
+    batch: sn.PersistentSGD(batch=batch, persistence=2.0)
+    for batch in (0.1, 0.2, 0.4, 0.8, 0.99)
+}
+by_tau = {
+    tau: sn.PersistentSGD(batch=0.3, persistence=tau)
+    for tau in (0.5, 1.0, 2.0, 4.0, 8.0)
+}
 algorithms = [*by_batch.values(), *by_tau.values()]
 
 
 def run(engine, duration, **options):
     """All ten pairs of parameters, two replicas each, by theory or by simulation."""
     points = [{"algorithm": algorithm} for algorithm in algorithms]
-    common = {"problem": problem, "learning_rate": 0.2, "duration": duration, "replicas": 2}
+    common = {
+        "problem": problem,
+        "learning_rate": 0.2,
+        "duration": duration,
+        "replicas": 2,
+    }
     whole = sn.sweep(engine, points, [seed], fixed=common | options).squeeze("seed")
     return {algorithm: whole.isel(point=i) for i, algorithm in enumerate(algorithms)}
 
@@ -71,7 +94,9 @@ theory = run(sn.solve_dmft, until, waiting_times=[0.0], **theory_size)
 # Draw the figure.
 figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.2), sharey=True)
 for axes, family, letter in ((panels[0], by_batch, "b"), (panels[1], by_tau, r"\tau")):
-    for (value, algorithm), color, marker in zip(family.items(), plotting.SERIES, "osD^v", strict=False):
+    for (value, algorithm), color, marker in zip(
+        family.items(), plotting.SERIES, "osD^v", strict=False
+    ):
         name = f"theory, ${letter}={value:g}$"
         curve = theory[algorithm].unsatisfied.sel(time=slice(0.2, None))
         plotting.draw(axes, curve, color=color, linestyle="-", linewidth=1, gid=name)
@@ -79,7 +104,13 @@ for axes, family, letter in ((panels[0], by_batch, "b"), (panels[1], by_tau, r"\
         times = np.geomspace(1.0, stop, 16)
         points = network[algorithm].unsatisfied.sel(time=times, method="nearest")
         mean, error = plotting.mean_and_error(points)
-        bars = {"color": color, "fmt": marker, "markersize": 3, "elinewidth": 0.7, "label": f"${letter}={value:g}$"}
+        bars = {
+            "color": color,
+            "fmt": marker,
+            "markersize": 3,
+            "elinewidth": 0.7,
+            "label": f"${letter}={value:g}$",
+        }
         axes.errorbar(points.time, mean, 2 * error, **bars)
         axes.axvline(stop, color=color, linestyle="--", linewidth=0.7, zorder=0)
     axes.set(xlabel="time $t$", xscale="log")
@@ -93,15 +124,28 @@ glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
 glue("until", until, display=False)
 # Compared while all networks still train: the last recorded time before the first of them stops.
-last = {a: 2 * np.floor((min(until, float(network[a].stopping_time.min())) - 0.1) / 2) for a in algorithms}
+last = {
+    a: 2 * np.floor((min(until, float(network[a].stopping_time.min())) - 0.1) / 2)
+    for a in algorithms
+}
 misfit = {}
 for algorithm in algorithms:
-    curves = [run[algorithm].unsatisfied.sel(time=last[algorithm], method="nearest") for run in (network, theory)]
+    curves = [
+        run[algorithm].unsatisfied.sel(time=last[algorithm], method="nearest")
+        for run in (network, theory)
+    ]
     (a, a_error), (b, b_error) = map(plotting.mean_and_error, curves)
     misfit[algorithm] = float(a / b) - 1, float(np.hypot(a_error, b_error) / b)
-least = min(misfit, key=lambda algorithm: (0.1 - abs(misfit[algorithm][0])) / misfit[algorithm][1])
+least = min(
+    misfit,
+    key=lambda algorithm: (0.1 - abs(misfit[algorithm][0])) / misfit[algorithm][1],
+)
 found = f"{100 * misfit[least][0]:+.1f} ± {100 * misfit[least][1]:.1f} per cent"
-glue("misfit", f"{found} (b = {least.batch:g}, τ = {least.persistence:g}, t = {last[least]:g})", display=False)
+glue(
+    "misfit",
+    f"{found} (b = {least.batch:g}, τ = {least.persistence:g}, t = {last[least]:g})",
+    display=False,
+)
 claim(
     "theory-on-support-vectors",
     rf"ten fractions before the stop, the least certain ($b={least.batch:g}$, $\tau={least.persistence:g}$) off by "
@@ -109,12 +153,23 @@ claim(
     (0.1 - abs(misfit[least][0])) / misfit[least][1],
 )
 nearly = by_batch[0.8]
-glue("onward", f"{float(theory[nearly].unsatisfied.isel(time=-1).mean()):.2f}", display=False)
-glue("frozen", f"{float(network[nearly].unsatisfied.isel(time=-1).mean()):.2f}", display=False)
-final = {a: plotting.mean_and_error(network[a].unsatisfied.isel(time=-1)) for a in algorithms}
+glue(
+    "onward",
+    f"{float(theory[nearly].unsatisfied.isel(time=-1).mean()):.2f}",
+    display=False,
+)
+glue(
+    "frozen",
+    f"{float(network[nearly].unsatisfied.isel(time=-1).mean()):.2f}",
+    display=False,
+)
+final = {
+    a: plotting.mean_and_error(network[a].unsatisfied.isel(time=-1)) for a in algorithms
+}
 fall = {
     a: plotting.mean_and_error(
-        network[a].unsatisfied.sel(time=10.0, method="nearest") - network[a].unsatisfied.isel(time=-1)
+        network[a].unsatisfied.sel(time=10.0, method="nearest")
+        - network[a].unsatisfied.isel(time=-1)
     )
     for a in algorithms
 }
@@ -125,9 +180,15 @@ claim(
     "support-settles",
     rf"least certain fall from $t=10$ to the stop: {least_fall}; lowest end, at $b={lowest.batch:g}$, "
     rf"$\tau={lowest.persistence:g}$: {float(final[lowest][0]):.3f} ± {float(final[lowest][1]):.3f}",
-    min(min(float(m / e) for m, e in fall.values()), min(float(m / e) for m, e in final.values())),
+    min(
+        min(float(m / e) for m, e in fall.values()),
+        min(float(m / e) for m, e in final.values()),
+    ),
 )
-energy = {a: tuple(map(float, plotting.mean_and_error(network[a].loss.isel(time=-1)))) for a in algorithms}
+energy = {
+    a: tuple(map(float, plotting.mean_and_error(network[a].loss.isel(time=-1))))
+    for a in algorithms
+}
 high = max(algorithms, key=lambda a: energy[a][0])
 clear = max(algorithms, key=lambda a: (energy[a][0] - 1e-9) / energy[a][1])
 inside = sum(1e-10 <= mean <= 1e-9 for mean, _ in energy.values())

@@ -59,18 +59,31 @@ pairs = [(algorithm, rate) for algorithm in algorithms.values() for rate in rate
 
 
 def end(features, realisations, seed):
-    """Late observables of every algorithm and learning rate on the same data sets, one value a data set."""
-    options = {"features": features, "realisations": realisations, "seed": seed, "loss_every": 5}
+    """Late observables of every algorithm and rate, on the same data sets."""
+    options = {
+        "features": features,
+        "realisations": realisations,
+        "seed": seed,
+        "loss_every": 5,
+    }
     trained = sn.simulate_paired(problem, pairs, 12.0, on_divergence="mark", **options)
-    return xr.concat([run.sel(time=slice(9.0, None)).mean("time") for run in trained], dim="run")
+    return xr.concat(
+        [run.sel(time=slice(9.0, None)).mean("time") for run in trained], dim="run"
+    )
 
 
 # In portions, each kept when it is done.
 seeds = [portions * seed + i for i in range(portions)]
 ends = sn.sweep(end, {"features": sizes}, seeds, fixed={"realisations": portion})
-ends = ends.rename(realisation="part").stack(realisation=("seed", "part")).reset_index("realisation", drop=True)
+ends = (
+    ends.rename(realisation="part")
+    .stack(realisation=("seed", "part"))
+    .reset_index("realisation", drop=True)
+)
 runs = {
-    (features, *pair): ends.sel(features=features).isel(run=i) for features in sizes for i, pair in enumerate(pairs)
+    (features, *pair): ends.sel(features=features).isel(run=i)
+    for features in sizes
+    for i, pair in enumerate(pairs)
 }
 
 # %% tags=["hide-input"]
@@ -84,12 +97,21 @@ observables = {
 markers = dict(zip(sizes, "os^", strict=False))
 figure, panels = plt.subplots(2, 2, figsize=(7.0, 4.6), sharex=True)
 for axes, (name, label) in zip(panels.flat, observables.items(), strict=True):
-    for (title, algorithm), color in zip(algorithms.items(), ("blue", "red"), strict=True):
+    for (title, algorithm), color in zip(
+        algorithms.items(), ("blue", "red"), strict=True
+    ):
         exact = getattr(sn.solve_statics(problem, algorithm), name)
         axes.axhline(exact, color=plotting.COLORS[color], linestyle="--", linewidth=1)
         for i, features in enumerate(sizes):
-            settled = [rate for rate in rates if np.isfinite(runs[features, algorithm, rate][name]).all()]
-            values = [plotting.mean_and_error(runs[features, algorithm, rate][name]) for rate in settled]
+            settled = [
+                rate
+                for rate in rates
+                if np.isfinite(runs[features, algorithm, rate][name]).all()
+            ]
+            values = [
+                plotting.mean_and_error(runs[features, algorithm, rate][name])
+                for rate in settled
+            ]
             axes.errorbar(
                 settled,
                 [float(mean) for mean, _ in values],
@@ -110,7 +132,11 @@ publish("plateaus", figure)
 
 smallest = min(rates)
 missing = sorted(
-    {rate for (_, a, rate), run in runs.items() if isinstance(a, sn.GD) and bool(np.isnan(run.norm).any())}
+    {
+        rate
+        for (_, a, rate), run in runs.items()
+        if isinstance(a, sn.GD) and bool(np.isnan(run.norm).any())
+    }
 )
 glue("missing", ", ".join(f"{rate:g}" for rate in missing) or "none", display=False)
 glue("data_sets", data_sets, display=False)
@@ -118,7 +144,9 @@ glue("data_sets", data_sets, display=False)
 
 def difference(name, high, low, features, rate=smallest):
     """Paired difference between two algorithms on the same data sets, with its standard error."""
-    mean, error = plotting.mean_and_error(runs[features, high, rate][name] - runs[features, low, rate][name])
+    mean, error = plotting.mean_and_error(
+        runs[features, high, rate][name] - runs[features, low, rate][name]
+    )
     return float(mean), float(error)
 
 
@@ -139,18 +167,36 @@ claim(
 )
 drifts = {}
 for title, algorithm in (("GD", gd), ("SGD", sgd)):
-    ends_of_size = [runs[features, algorithm, smallest]["magnetization"] for features in (sizes[0], sizes[-1])]
-    (small, small_error), (large, large_error) = map(plotting.mean_and_error, ends_of_size)
+    ends_of_size = [
+        runs[features, algorithm, smallest]["magnetization"]
+        for features in (sizes[0], sizes[-1])
+    ]
+    (small, small_error), (large, large_error) = map(
+        plotting.mean_and_error, ends_of_size
+    )
     drifts[title] = float(large - small), float(np.hypot(small_error, large_error))
-words = " and ".join(f"that of {title} by {mean:+.4f} ± {error:.4f}" for title, (mean, error) in drifts.items())
+words = " and ".join(
+    f"that of {title} by {mean:+.4f} ± {error:.4f}"
+    for title, (mean, error) in drifts.items()
+)
 claim(
     "plateaus-independent-of-size",
     f"from $N={sizes[0]}$ to $N={sizes[-1]}$ the magnetisation changes, {words}",
-    min((0.2 * abs(gaps["magnetization"][0]) - abs(mean)) / error for mean, error in drifts.values()),
+    min(
+        (0.2 * abs(gaps["magnetization"][0]) - abs(mean)) / error
+        for mean, error in drifts.values()
+    ),
 )
-explained = sn.solve_statics(problem, sgd).magnetization - sn.solve_statics(problem, gd).magnetization
+explained = (
+    sn.solve_statics(problem, sgd).magnetization
+    - sn.solve_statics(problem, gd).magnetization
+)
 glue("explained", f"{explained:.4f}", display=False)
-glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.4f}", display=False)
+glue(
+    "measured",
+    f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.4f}",
+    display=False,
+)
 
 # %% [markdown]
 # ```{glue:figure} plateaus

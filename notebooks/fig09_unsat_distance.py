@@ -43,18 +43,41 @@ from sgdnoise import plotting
 
 plotting.use_style()
 theory_size, network_size, rate = {
-    "smoke": ({"paths": 160, "realisations": 3}, {"features": 60, "realisations": 6}, 0.1),
-    "standard": ({"paths": 1500, "realisations": 5}, {"features": 375, "realisations": 32}, 0.05),
-    "paper": ({"paths": 4000, "realisations": 8}, {"features": 750, "realisations": 100}, 0.05),
+    "smoke": (
+        {"paths": 160, "realisations": 3},
+        {"features": 60, "realisations": 6},
+        0.1,
+    ),
+    "standard": (
+        {"paths": 1500, "realisations": 5},
+        {"features": 375, "realisations": 32},
+        0.05,
+    ),
+    "paper": (
+        {"paths": 4000, "realisations": 8},
+        {"features": 750, "realisations": 100},
+        0.05,
+    ),
 }[profile]
 
 # %%
 problem = sn.Problem(alpha=8, delta=1.0, ridge=1.0)
 duration, settled, waiting = 15.0, 9.0, 5.0
-by_tau = {tau: sn.PersistentSGD(batch=0.3, persistence=tau) for tau in (0.5, 1.0, 2.0, 4.0, 8.0)}
-by_batch = {batch: sn.PersistentSGD(batch=batch, persistence=2.0) for batch in (0.1, 0.2, 0.4, 0.8, 0.99)}
+by_tau = {
+    tau: sn.PersistentSGD(batch=0.3, persistence=tau)
+    for tau in (0.5, 1.0, 2.0, 4.0, 8.0)
+}
+by_batch = {
+    batch: sn.PersistentSGD(batch=batch, persistence=2.0)
+    for batch in (0.1, 0.2, 0.4, 0.8, 0.99)
+}
 algorithms = [*by_tau.values(), *by_batch.values()]
-common = {"problem": problem, "learning_rate": rate, "duration": duration, "replicas": 2}
+common = {
+    "problem": problem,
+    "learning_rate": rate,
+    "duration": duration,
+    "replicas": 2,
+}
 
 
 def run(engine, **options):
@@ -73,13 +96,17 @@ theory = run(sn.solve_dmft, waiting_times=[waiting], **theory_size)
 
 def final(dataset):
     """Distance at the end of training, averaged over times after the approach; mean and standard error."""
-    return plotting.mean_and_error(dataset.distance.sel(time=slice(settled, None)).mean("time"))
+    return plotting.mean_and_error(
+        dataset.distance.sel(time=slice(settled, None)).mean("time")
+    )
 
 
 def chords(algorithm):
     """The chord of the FDT plot of one replica, from the waiting time to the end; one value a population of paths."""
     curve = (
-        sn.fdt_curve(theory[algorithm], waiting_time=waiting).sel(lag=slice(duration - waiting - 2, None)).mean("lag")
+        sn.fdt_curve(theory[algorithm], waiting_time=waiting)
+        .sel(lag=slice(duration - waiting - 2, None))
+        .mean("lag")
     )
     return curve.displacement / curve.integrated_response
 
@@ -93,15 +120,40 @@ for axes, family, label in (
         (theory, {"fmt": "k_", "markersize": 12, "label": "theory"}),
         (network, {"fmt": "o", "color": plotting.COLORS["red"], "label": "networks"}),
     ):
-        values = np.array([[float(v) for v in final(runs[algorithm])] for algorithm in family.values()])
+        values = np.array(
+            [
+                [float(v) for v in final(runs[algorithm])]
+                for algorithm in family.values()
+            ]
+        )
         axes.errorbar(list(family), values[:, 0], 2 * values[:, 1], **style)
     axes.set(xlabel=label, ylabel="final distance $d$", ylim=(0, None))
 panels[0].legend()
-for family, color, marker, name in ((by_tau, "blue", "o", r"$\tau$ varies"), (by_batch, "red", "s", "$b$ varies")):
-    pairs = [(plotting.mean_and_error(chords(a)), final(theory[a])) for a in family.values()]
-    x, x_error, y, y_error = np.array([[float(v) for pair in both for v in pair] for both in pairs]).T
-    panels[2].errorbar(x, y, 2 * y_error, 2 * x_error, fmt=marker, color=plotting.COLORS[color], label=name)
-panels[2].set(xlabel=r"$T_\mathrm{int}$ (theory)", ylabel="final distance $d$ (theory)", xlim=(0, None), ylim=(0, None))
+for family, color, marker, name in (
+    (by_tau, "blue", "o", r"$\tau$ varies"),
+    (by_batch, "red", "s", "$b$ varies"),
+):
+    pairs = [
+        (plotting.mean_and_error(chords(a)), final(theory[a])) for a in family.values()
+    ]
+    x, x_error, y, y_error = np.array(
+        [[float(v) for pair in both for v in pair] for both in pairs]
+    ).T
+    panels[2].errorbar(
+        x,
+        y,
+        2 * y_error,
+        2 * x_error,
+        fmt=marker,
+        color=plotting.COLORS[color],
+        label=name,
+    )
+panels[2].set(
+    xlabel=r"$T_\mathrm{int}$ (theory)",
+    ylabel="final distance $d$ (theory)",
+    xlim=(-0.01, None),
+    ylim=(0, None),
+)
 panels[2].legend()
 publish("distance", figure)
 
@@ -114,7 +166,10 @@ glue("data_sets", network_size["realisations"], display=False)
 
 def above(high, low):
     """By how many standard errors one distance exceeds another; the two share their data sets."""
-    late = [network[a].distance.sel(time=slice(settled, None)).mean("time") for a in (high, low)]
+    late = [
+        network[a].distance.sel(time=slice(settled, None)).mean("time")
+        for a in (high, low)
+    ]
     mean, error = plotting.mean_and_error(late[0] - late[1])
     return float(mean / error)
 
@@ -138,15 +193,24 @@ misfit = {}
 for algorithm in algorithms:
     (a, a_error), (b, b_error) = final(network[algorithm]), final(theory[algorithm])
     misfit[algorithm] = float(a / b) - 1, float(np.hypot(a_error, b_error) / b)
-least = min(misfit, key=lambda algorithm: (0.1 - abs(misfit[algorithm][0])) / misfit[algorithm][1])
-glue("misfit", f"{100 * misfit[least][0]:+.1f} ± {100 * misfit[least][1]:.1f}", display=False)
+least = min(
+    misfit,
+    key=lambda algorithm: (0.1 - abs(misfit[algorithm][0])) / misfit[algorithm][1],
+)
+glue(
+    "misfit",
+    f"{100 * misfit[least][0]:+.1f} ± {100 * misfit[least][1]:.1f}",
+    display=False,
+)
 glue("least", f"b = {least.batch:g}, τ = {least.persistence:g}", display=False)
 # Both measures, ranked: how many of the 45 pairs of parameters does the other order in the same way?
 heat = np.array([chords(a).values for a in algorithms])
 away = np.array([float(final(network[a])[0]) for a in algorithms])
 mean = heat.mean(axis=1)
 upper = np.triu_indices(len(algorithms), 1)
-agree = np.sign(np.subtract.outer(mean, mean)[upper]) == np.sign(np.subtract.outer(away, away)[upper])
+agree = np.sign(np.subtract.outer(mean, mean)[upper]) == np.sign(
+    np.subtract.outer(away, away)[upper]
+)
 
 
 def alike(temperatures):

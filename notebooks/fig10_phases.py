@@ -73,15 +73,23 @@ def separable(alpha, delta, features, data_sets, seed):
     samples = round(alpha * features)
     found = []
     for _ in range(data_sets):
-        x = 1 / np.sqrt(features) + np.sqrt(delta) * rng.standard_normal((samples, features))
-        answer = linprog(np.zeros(features), A_ub=-x, b_ub=-np.ones(samples), bounds=(None, None))
+        x = 1 / np.sqrt(features) + np.sqrt(delta) * rng.standard_normal(
+            (samples, features)
+        )
+        answer = linprog(
+            np.zeros(features), A_ub=-x, b_ub=-np.ones(samples), bounds=(None, None)
+        )
         found.append(answer.status == 0)
     return xr.Dataset({"separable": ("data_set", np.array(found, dtype=float))})
 
 
 deltas = [0.5, 1.0, 2.0, 4.0]
 ratios = [0.7, 0.85, 1.0, 1.15, 1.3]
-grid = [{"alpha": ratio * sn.critical_alpha(delta), "delta": delta} for delta in deltas for ratio in ratios]
+grid = [
+    {"alpha": ratio * sn.critical_alpha(delta), "delta": delta}
+    for delta in deltas
+    for ratio in ratios
+]
 measured = sn.sweep(separable, grid, seeds=[seed], fixed=size).isel(seed=0)
 
 # %% tags=["hide-input"]
@@ -107,13 +115,37 @@ choices = {  # alpha, Delta, where in the paper, phase that the paper says
 }
 figure, axes = plt.subplots(figsize=(6.4, 3.2))
 line = np.geomspace(0.2, 8, 80)
-axes.plot(line, [sn.critical_alpha(delta) for delta in line], color=plotting.COLORS["black"], linestyle="-")
-axes.errorbar(deltas, border, 2 * border_error, fmt="o", color=plotting.COLORS["blue"], label="linear programs")
+axes.plot(
+    line,
+    [sn.critical_alpha(delta) for delta in line],
+    color=plotting.COLORS["black"],
+    linestyle="-",
+)
+axes.errorbar(
+    deltas,
+    border,
+    2 * border_error,
+    fmt="o",
+    color=plotting.COLORS["blue"],
+    label="linear programs",
+)
 for (name, (alpha, delta, phase)), marker in zip(choices.items(), "sD^v", strict=True):
     color = plotting.COLORS["red" if phase == "UNSAT" else "green"]
-    axes.plot(delta, alpha, marker, color=color, markersize=6, label=f"{name} ({phase})", linestyle="none")
+    axes.plot(
+        delta,
+        alpha,
+        marker,
+        color=color,
+        markersize=6,
+        label=f"{name} ({phase})",
+        linestyle="none",
+    )
 axes.set(
-    xscale="log", yscale="log", xlabel=r"data noise $\Delta$", ylabel=r"samples per feature $\alpha$", ylim=(0.3, 40)
+    xscale="log",
+    yscale="log",
+    xlabel=r"data noise $\Delta$",
+    ylabel=r"samples per feature $\alpha$",
+    ylim=(0.3, 40),
 )
 axes.set_xticks([0.2, 0.5, 1, 2, 4, 8], labels=["0.2", "0.5", "1", "2", "4", "8"])
 axes.set_xticks([], minor=True)
@@ -132,10 +164,15 @@ glue(
     display=False,
 )
 
-inside = [(1 if phase == "UNSAT" else -1) * np.log(a / sn.critical_alpha(d)) for a, d, phase in choices.values()]
+inside = [
+    (1 if phase == "UNSAT" else -1) * np.log(a / sn.critical_alpha(d))
+    for a, d, phase in choices.values()
+]
 # The border is known to ten digits, so that a choice is in its phase or not.
 claim(
-    "phases", f"all {len(choices)} choices, the nearest at {np.exp(min(inside)):.2f} of the border", min(inside) / 1e-10
+    "phases",
+    f"all {len(choices)} choices, the nearest at {np.exp(min(inside)):.2f} of the border",
+    min(inside) / 1e-10,
 )
 
 # %% [markdown]

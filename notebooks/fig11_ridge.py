@@ -57,8 +57,14 @@ observables = {
 
 
 def end(ridge, algorithm, seed, **size):
-    """Observables at the end of training, averaged over the last fifth of it; one value for each data set."""
-    run = sn.simulate(sn.Problem(alpha=6, delta=1.0, ridge=ridge), algorithm, duration=15.0, seed=seed, **size)
+    """Observables of each data set, averaged over the last fifth of training."""
+    run = sn.simulate(
+        sn.Problem(alpha=6, delta=1.0, ridge=ridge),
+        algorithm,
+        duration=15.0,
+        seed=seed,
+        **size,
+    )
     return run.sel(time=slice(12.0, None)).mean("time")
 
 
@@ -70,11 +76,17 @@ gd = {b: runs.isel(point=i + len(batches)) for i, b in enumerate(batches)}
 
 # %% tags=["hide-input"]
 # Draw the figure.
-figure, panels = plt.subplots(1, 4, figsize=(9.0, 2.5))
+figure, panels = plt.subplots(1, 4, figsize=(9.0, 2.8))
 line = np.geomspace(0.08, 1.0, 40)
 for axes, (name, label) in zip(panels, observables.items(), strict=True):
     exact = [getattr(sn.solve_statics(problem, sn.SGD(batch=b)), name) for b in line]
-    axes.plot(line, exact, color=plotting.COLORS["black"], linestyle="-", label=r"static theory at $\lambda/b$")
+    axes.plot(
+        line,
+        exact,
+        color=plotting.COLORS["black"],
+        linestyle="-",
+        label=r"static theory at $\lambda/b$",
+    )
     level = getattr(sn.solve_statics(problem, sn.GD()), name)
     axes.axhline(level, color="0.6", linestyle=":", label=r"GD at $\lambda$")
     for runs, marker, color, title, shift in (
@@ -92,16 +104,29 @@ for axes, (name, label) in zip(panels, observables.items(), strict=True):
         )
     axes.set(xscale="log", xlabel="batch fraction $b$", ylabel=label)
     plotting.plain_ticks(axes.xaxis, [0.1, 0.2, 0.4, 1])
-panels[0].legend(fontsize=6.5, loc="lower right")
+figure.legend(
+    *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4
+)
 publish("ridge", figure)
 glue("features", size["features"], display=False)
 glue("data_sets", size["realisations"], display=False)
 glue("rate", size["learning_rate"], display=False)
-gaps = {b: plotting.mean_and_error(sgd[b]["magnetization"] - gd[b]["magnetization"]) for b in batches}
+gaps = {
+    b: plotting.mean_and_error(sgd[b]["magnetization"] - gd[b]["magnetization"])
+    for b in batches
+}
 worst = max(batches, key=lambda b: abs(float(gaps[b][0])))
-glue("gap", f"{float(gaps[worst][0]):+.4f} ± {float(gaps[worst][1]):.4f} (at b = {worst:g})", display=False)
+glue(
+    "gap",
+    f"{float(gaps[worst][0]):+.4f} ± {float(gaps[worst][1]):.4f} (at b = {worst:g})",
+    display=False,
+)
 spread = sn.solve_statics(problem, sn.SGD(batch=0.1)).magnetization
-glue("spread", f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f}", display=False)
+glue(
+    "spread",
+    f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f}",
+    display=False,
+)
 
 # %% [markdown]
 # ```{glue:figure} ridge

@@ -62,8 +62,16 @@ from sgdnoise import plotting
 plotting.use_style()
 theory_size, batches, persistences = {
     "smoke": ({"paths": 210, "realisations": 2}, (0.3,), (None, 2.0)),
-    "standard": ({"paths": 900, "realisations": 2}, (0.1, 0.3, 0.5, 0.8), (None, 0.5, 1.0, 2.0, 4.0)),
-    "paper": ({"paths": 3000, "realisations": 3}, (0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 0.9), (None, 0.5, 1.0, 2.0, 4.0)),
+    "standard": (
+        {"paths": 900, "realisations": 2},
+        (0.1, 0.3, 0.5, 0.8),
+        (None, 0.5, 1.0, 2.0, 4.0),
+    ),
+    "paper": (
+        {"paths": 3000, "realisations": 3},
+        (0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 0.9),
+        (None, 0.5, 1.0, 2.0, 4.0),
+    ),
 }[profile]
 
 # %% [markdown]
@@ -99,7 +107,9 @@ def algorithm(batch, persistence):
     """What the sliders stand for."""
     if batch == 1:
         return sn.GD()
-    return sn.SGD(batch) if persistence is None else sn.PersistentSGD(batch, persistence)
+    return (
+        sn.SGD(batch) if persistence is None else sn.PersistentSGD(batch, persistence)
+    )
 
 
 def allowed(batch, persistence, rate):
@@ -124,34 +134,63 @@ def solve(phase, rate):
     """Theory of two replicas at all settings of one phase and one learning rate."""
     about = phases[phase]
     settings = settings_to_solve(phase, rate)
-    fixed = {"problem": about["problem"], "learning_rate": rate, "duration": about["duration"], "replicas": 2}
+    fixed = {
+        "problem": about["problem"],
+        "learning_rate": rate,
+        "duration": about["duration"],
+        "replicas": 2,
+    }
     fixed |= {"waiting_times": [about["wait"]]} | theory_size
     points = [{"algorithm": algorithm(*setting)} for setting in settings]
-    whole = sn.sweep(sn.solve_dmft, points, [seed], fixed=fixed).squeeze("seed").isel(waiting_time=0)
+    whole = (
+        sn.sweep(sn.solve_dmft, points, [seed], fixed=fixed)
+        .squeeze("seed")
+        .isel(waiting_time=0)
+    )
     return {setting: whole.isel(point=i) for i, setting in enumerate(settings)}
 
 
-theory = {(phase, rate): solve(phase, rate) for phase, about in phases.items() for rate in about["solved"]}
+theory = {
+    (phase, rate): solve(phase, rate)
+    for phase, about in phases.items()
+    for rate in about["solved"]
+}
 
 # %% tags=["hide-input"]
 # Collect the curves for the page.
-first = {"phase": "unsat", "batch": 0.3, "persistence": 2.0, "rate": 0.1, "features": 300, "seed": seed}
+first = {
+    "phase": "unsat",
+    "batch": 0.3,
+    "persistence": 2.0,
+    "rate": 0.1,
+    "features": 300,
+    "seed": seed,
+}
 
 
 def displacement(run):
     """Squared displacement since the waiting time over 2N: the mean norm then and now, less the correlation."""
     then = float(run.waiting_time)
-    return 0.5 * (run.norm + run.norm.sel(time=then, method="nearest")) - run.correlation
+    return (
+        0.5 * (run.norm + run.norm.sel(time=then, method="nearest")) - run.correlation
+    )
 
 
 def curves(run):
     """Return the curves of one solution: every step at first and after the waiting time, later every fourth."""
-    lags = np.arange(run.time.size) - round(float(run.waiting_time) / float(run.time[1]))
+    lags = np.arange(run.time.size) - round(
+        float(run.waiting_time) / float(run.time[1])
+    )
     steps = np.arange(run.time.size)
-    kept = run.mean("realisation").isel(time=(steps <= 40) | (lags >= 0) & (lags <= 30) | (steps % 4 == 0))
+    kept = run.mean("realisation").isel(
+        time=(steps <= 40) | (lags >= 0) & (lags <= 30) | (steps % 4 == 0)
+    )
     later = kept.sel(time=kept.time >= float(run.waiting_time) - 1e-9)
     chosen = {name: kept[name] for name in ("distance", "loss", "magnetization")}
-    chosen |= {"response": later.integrated_response, "displacement": displacement(later)}
+    chosen |= {
+        "response": later.integrated_response,
+        "displacement": displacement(later),
+    }
     return kept.time, chosen
 
 
@@ -165,14 +204,26 @@ for (phase, rate), solved in theory.items():
     points = []
     for (batch, persistence), run in solved.items():
         time, chosen = curves(run)
-        points.append({"batch": batch, "persistence": persistence} | {k: digits(v) for k, v in chosen.items()})
-    groups.append({"phase": phase, "rate": rate, "time": digits(time), "points": points})
+        points.append(
+            {"batch": batch, "persistence": persistence}
+            | {k: digits(v) for k, v in chosen.items()}
+        )
+    groups.append(
+        {"phase": phase, "rate": rate, "time": digits(time), "points": points}
+    )
 
 content = {
     "phases": {
         name: {
-            "problem": {part: getattr(about["problem"], part) for part in sn.Problem.__match_args__ if part != "loss"},
-            **{part: about[part] for part in ("label", "duration", "wait", "rates", "rate")},
+            "problem": {
+                part: getattr(about["problem"], part)
+                for part in sn.Problem.__match_args__
+                if part != "loss"
+            },
+            **{
+                part: about[part]
+                for part in ("label", "duration", "wait", "rates", "rate")
+            },
         }
         for name, about in phases.items()
     },
@@ -197,14 +248,28 @@ shown = {(0.3, None): "vanilla SGD", (0.3, 2.0): r"p-SGD, $\tau=2$"}
 
 
 def simulate(phase):
-    """Both settings at the usual learning rate of a phase, each as theory and as one pair of networks."""
+    """Theory and one pair of networks for both settings of a phase."""
     about = phases[phase]
-    fixed = {"problem": about["problem"], "learning_rate": about["rate"], "duration": about["duration"]}
-    fixed |= {"waiting_times": [about["wait"]], "features": first["features"], "replicas": 2, "realisations": 1}
+    fixed = {
+        "problem": about["problem"],
+        "learning_rate": about["rate"],
+        "duration": about["duration"],
+    }
+    fixed |= {
+        "waiting_times": [about["wait"]],
+        "features": first["features"],
+        "replicas": 2,
+        "realisations": 1,
+    }
     points = [{"algorithm": algorithm(*setting)} for setting in shown]
-    runs = sn.sweep(sn.simulate, points, [seed], fixed=fixed).squeeze(("seed", "realisation", "waiting_time"))
+    runs = sn.sweep(sn.simulate, points, [seed], fixed=fixed).squeeze(
+        ("seed", "realisation", "waiting_time")
+    )
     solved = theory[phase, about["rate"]]
-    return {setting: (solved[setting].mean("realisation"), runs.isel(point=i)) for i, setting in enumerate(shown)}
+    return {
+        setting: (solved[setting].mean("realisation"), runs.isel(point=i))
+        for i, setting in enumerate(shown)
+    }
 
 
 pairs = {phase: simulate(phase) for phase in phases}
@@ -222,13 +287,20 @@ for row, (phase, about) in zip(panels, phases.items(), strict=True):
             row[0].plot(data.time, data.distance, "-", **look)
             row[1].plot(data.time, data.loss, "-", **look)
             row[2].plot(data.integrated_response, displacement(data), "-", **look)
-    row[0].set(xlabel="time $t$", ylabel=f"{about['label']}\ndistance $d$", ylim=(0, None))
+    row[0].set(
+        xlabel="time $t$", ylabel=f"{about['label']}\ndistance $d$", ylim=(0, None)
+    )
     row[1].set(xlabel="time $t$", ylabel="loss per feature $L/N$", ylim=(0, None))
     # As on the page above: a temperature of 0.01 at least fills the panel, so that rest is flat.
     highest = max(row[2].get_ylim()[1], 0.01 * row[2].get_xlim()[1])
-    row[2].set(xlabel=r"integrated response $\chi$", ylabel="displacement $B$", ylim=(0, highest))
+    row[2].set(
+        xlabel=r"integrated response $\chi$",
+        ylabel="displacement $B$",
+        ylim=(0, highest),
+    )
     glue(f"wait_{phase}", f"{about['wait']:g}", display=False)
     glue(f"rate_{phase}", f"{about['rate']:g}", display=False)
+panels[0, 1].plot([], [], color="0.55", linewidth=3, label="theory")
 panels[0, 1].legend()
 publish("live", figure)
 glue("features", first["features"], display=False)
@@ -238,10 +310,19 @@ glue("features", first["features"], display=False)
 for phase, about in phases.items():
     for (_, persistence), (solved, run) in pairs[phase].items():
         name = f"{phase}_{'vanilla' if persistence is None else 'persistent'}"
-        late = [float(data.distance.sel(time=slice(about["wait"], None)).mean()) for data in (run, solved)]
-        glue(f"distance_{name}", f"{late[0]:.3f} (theory: {late[1]:.3f})", display=False)
+        late = [
+            float(data.distance.sel(time=slice(about["wait"], None)).mean())
+            for data in (run, solved)
+        ]
+        glue(
+            f"distance_{name}", f"{late[0]:.3f} (theory: {late[1]:.3f})", display=False
+        )
         end = run.isel(time=-1)
-        glue(f"slope_{name}", f"{float(displacement(run)[-1] / end.integrated_response):.2g}", display=False)
+        glue(
+            f"slope_{name}",
+            f"{float(displacement(run)[-1] / end.integrated_response):.2g}",
+            display=False,
+        )
 
 # %% [markdown]
 # ```{glue:figure} live

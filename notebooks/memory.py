@@ -101,7 +101,13 @@ figure, (left, right) = plt.subplots(1, 2)
 left.plot(time, x, "-", color=blue, label="$x$, from both equations")
 left.plot(time[::5], alone[::5], "o", color=red, label="$x$, from one with memory")
 left.plot(time, y, "--", color=green, label="$y$, left out")
-left.plot(time, (1 - dt * a) ** np.arange(steps + 1), ":", color="0.5", label="$x$ without $y$")
+left.plot(
+    time,
+    (1 - dt * a) ** np.arange(steps + 1),
+    ":",
+    color="0.5",
+    label="$x$ without $y$",
+)
 left.set(xlabel="time", ylim=(0, 1.05))
 left.legend()
 right.plot(time[1:], kernel / dt, "-", color="k")
@@ -135,22 +141,61 @@ glue("toy_gap", f"{np.abs(x - alone).max():.0e}", display=False)
 # Draw the diagram of the two steps.
 figure, panels = plt.subplots(1, 2, figsize=(7.0, 2.5))
 for axes, back in zip(panels, (False, True), strict=True):
-    axes.set(xlim=(0, 10), ylim=(0, 5), title="2. the sample is back" if back else "1. the sample is out")
+    axes.set(
+        xlim=(0, 10),
+        ylim=(0, 5),
+        title="2. the sample is back" if back else "1. the sample is out",
+    )
     axes.set_aspect("equal")
     axes.axis("off")
     axes.add_patch(Circle((7.6, 2.6), 1.7, facecolor="0.93", edgecolor="0.3"))
     axes.text(7.6, 2.6, "weights,\nall other\nsamples", ha="center", va="center")
     style = "-" if back else (0, (3, 2))
-    axes.add_patch(Circle((1.6, 2.6), 0.9, facecolor="white", edgecolor=blue, linestyle=style))
-    axes.text(1.6, 2.6, r"sample $\mu$", ha="center", va="center", color=blue, fontsize=8)
+    axes.add_patch(
+        Circle((1.6, 2.6), 0.9, facecolor="white", edgecolor=blue, linestyle=style)
+    )
+    axes.text(
+        1.6, 2.6, r"sample $\mu$", ha="center", va="center", color=blue, fontsize=8
+    )
     bend = 0.35 if back else 0.0
     arrow = {"arrowstyle": "-|>", "mutation_scale": 12, "linewidth": 1.2}
-    axes.add_patch(FancyArrowPatch((5.9, 2.8), (2.6, 2.8), connectionstyle=f"arc3,rad={bend}", color="0.3", **arrow))
-    axes.text(4.3, 3.9 if back else 3.1, "a Gaussian field", ha="center", fontsize=8, color="0.3")
+    axes.add_patch(
+        FancyArrowPatch(
+            (5.9, 2.8),
+            (2.6, 2.8),
+            connectionstyle=f"arc3,rad={bend}",
+            color="0.3",
+            **arrow,
+        )
+    )
+    axes.text(
+        4.3,
+        3.9 if back else 3.1,
+        "a Gaussian field",
+        ha="center",
+        fontsize=8,
+        color="0.3",
+    )
     if back:
-        axes.add_patch(FancyArrowPatch((2.6, 2.4), (5.9, 2.4), connectionstyle="arc3,rad=0.35", color=blue, **arrow))
+        axes.add_patch(
+            FancyArrowPatch(
+                (2.6, 2.4),
+                (5.9, 2.4),
+                connectionstyle="arc3,rad=0.35",
+                color=blue,
+                **arrow,
+            )
+        )
         axes.text(4.3, 1.0, "its pull", ha="center", fontsize=8, color=blue)
-        axes.add_patch(FancyArrowPatch((6.2, 1.5), (1.9, 1.7), connectionstyle="arc3,rad=-0.5", color=red, **arrow))
+        axes.add_patch(
+            FancyArrowPatch(
+                (6.2, 1.5),
+                (1.9, 1.7),
+                connectionstyle="arc3,rad=-0.5",
+                color=red,
+                **arrow,
+            )
+        )
         axes.text(4.3, 0.05, "the answer, later", ha="center", fontsize=8, color=red)
 publish("cavity", figure)
 
@@ -186,7 +231,8 @@ publish("cavity", figure)
 problem = sn.Problem(alpha=3, delta=1.0, ridge=1.0)
 dt, steps, N = 0.1, 40, size["features"]
 rng = np.random.default_rng(seed)
-data = 1 / np.sqrt(N) + np.sqrt(problem.delta) * rng.standard_normal((round(problem.alpha * N), N))  # y_mu x_mu
+noise = rng.standard_normal((round(problem.alpha * N), N))
+data = 1 / np.sqrt(N) + np.sqrt(problem.delta) * noise  # y_mu x_mu
 start = rng.standard_normal(N)
 
 
@@ -201,7 +247,8 @@ def train(samples):
 
 
 whole = train(data)
-within, without = [], []  # the field of a sample at every step, trained with it and without it
+# The field of a sample at every step, trained with it and without it.
+within, without = [], []
 for sample in range(size["taken_out"]):
     within.append(whole @ data[sample] / np.sqrt(N))
     without.append(train(np.delete(data, sample, axis=0)) @ data[sample] / np.sqrt(N))
@@ -227,10 +274,11 @@ def kernels(problem, algorithm, dt, steps, paths):
     weights = Weights(problem, dt, steps, replicas=1)
     Gamma, M = np.zeros((steps, steps)), np.zeros((steps, steps))
     for t in range(steps):
-        r = population.fields(t, weights.m[t], weights.L, weights.G)  # what the samples feel at t
-        averages = population.advance(t, r, weights.G)  # mean pull, noise and memory at t
+        # What the samples feel; their mean pull, noise and memory; the next weights.
+        r = population.fields(t, weights.m[t], weights.L, weights.G)
+        averages = population.advance(t, r, weights.G)
         Gamma[t, : t + 1], M[t, : t + 1] = averages.Gamma, averages.M[0]
-        weights.step(t, averages)  # the weights at t+1
+        weights.step(t, averages)
     return weights.G[:, 1 : steps + 1], Gamma, M
 
 
@@ -242,18 +290,32 @@ answer = -problem.delta * dt * pulls @ response.T
 # Compare the answer in networks with that of the theory.
 times = dt * np.arange(steps + 1)
 figure, (left, right) = plt.subplots(1, 2)
-shown = int(np.argmax(np.abs(within[:, -1] - without[:, -1])))  # the sample with the largest answer
+largest = np.argmax(np.abs(within[:, -1] - without[:, -1]))
+shown = int(largest)  # of the samples the one with the largest answer
 left.plot(times, without[shown], "--", color="0.4", label="trained without it")
 left.plot(times, within[shown], "-", color=blue, label="trained with it")
-left.plot(times[::3], (without + answer)[shown, ::3], "o", color=red, label="without it, and the answer")
+left.plot(
+    times[::3],
+    (without + answer)[shown, ::3],
+    "o",
+    color=red,
+    label="without it, and the answer",
+)
 left.set(xlabel="time $t$", ylabel=r"field of one sample, $h_\mu(t)$")
 left.legend()
 right.plot(answer[:, -1], (within - without)[:, -1], "o", color=blue)
 ends = np.array([0.0, 1.05 * answer[:, -1].max()])
 right.plot(ends, ends, "-", color="0.6", linewidth=1, zorder=0)
-right.set(xlabel="answer by the theory", ylabel="answer in the network", title=f"$t={dt * steps:g}$, all samples")
+right.set(
+    xlabel="answer by the theory",
+    ylabel="answer in the network",
+    title=f"$t={dt * steps:g}$, all samples",
+)
 publish("answer", figure)
-miss = np.sqrt(np.mean((within - without - answer)[:, -1] ** 2) / np.mean((within - without)[:, -1] ** 2))
+miss = np.sqrt(
+    np.mean((within - without - answer)[:, -1] ** 2)
+    / np.mean((within - without)[:, -1] ** 2)
+)
 glue("miss", f"{100 * miss:.0f}", display=False)
 glue("largest", f"{np.abs(answer[:, -1]).max():.1f}", display=False)
 glue("features", N, display=False)
@@ -287,15 +349,24 @@ algorithms = {
     r"p-SGD, $b=0.3$, $\tau=2$": sn.PersistentSGD(batch=0.3, persistence=2.0),
 }
 unsat, rate, length, wait = sn.Problem(alpha=6, delta=1.0, ridge=1.0), 0.1, 80, 40
-found = {name: kernels(unsat, algorithm, rate, length, size["paths"]) for name, algorithm in algorithms.items()}
+found = {
+    name: kernels(unsat, algorithm, rate, length, size["paths"])
+    for name, algorithm in algorithms.items()
+}
 
 # %% tags=["hide-input"]
 # Draw the three kernels against the lag.
 figure, panels = plt.subplots(1, 3, figsize=(7.6, 2.6))
 lag = rate * np.arange(length - wait)
-for (name, (R, Gamma, M)), color, style in zip(found.items(), (blue, red, green), ("-", "--", "-."), strict=True):
-    panels[0].plot(lag, R[wait + 1 :, wait][: lag.size], linestyle=style, color=color, label=name)
-    panels[1].plot(lag[1:], -Gamma[wait + 1 :, wait] / rate, linestyle=style, color=color)
+for (name, (R, Gamma, M)), color, style in zip(
+    found.items(), (blue, red, green), ("-", "--", "-."), strict=True
+):
+    panels[0].plot(
+        lag, R[wait + 1 :, wait][: lag.size], linestyle=style, color=color, label=name
+    )
+    panels[1].plot(
+        lag[1:], -Gamma[wait + 1 :, wait] / rate, linestyle=style, color=color
+    )
     panels[2].plot(lag, M[wait:, wait] / M[wait, wait], linestyle=style, color=color)
 panels[0].set(ylabel="response $R(t,t')$", ylim=(0, None))
 panels[1].set(ylabel=r"memory $-\Gamma(t,t')/dt$")
@@ -304,7 +375,10 @@ for axes in panels:
     axes.set(xlabel="lag $t-t'$", xlim=(0, 3))
 panels[0].legend(fontsize=7)
 publish("kernels", figure)
-short, long = (float(found[name][2][wait + 1, wait] / found[name][2][wait, wait]) for name in list(algorithms)[1:])
+short, long = (
+    float(found[name][2][wait + 1, wait] / found[name][2][wait, wait])
+    for name in list(algorithms)[1:]
+)
 glue("noise_sgd", f"{short:.2f}", display=False)
 glue("noise_psgd", f"{long:.2f}", display=False)
 

@@ -63,16 +63,35 @@ sat = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0)
 
 
 def stationary(features, realisations):
-    """Averages of two replicas of SGD over the second half of a run in the UNSAT phase."""
-    options = {"features": features, "realisations": realisations, "replicas": 2, "seed": seed, "record_every": 5}
+    """Averages of two replicas of SGD in the UNSAT phase, over half of a run."""
+    options = {
+        "features": features,
+        "realisations": realisations,
+        "replicas": 2,
+        "seed": seed,
+        "record_every": 5,
+    }
     run = sn.simulate(unsat, sn.SGD(batch=0.3), 0.1, 10.0, **options)
     return run.sel(time=slice(5.1, None)).mean("time")
 
 
 def landed(features, realisations):
     """State of two replicas of p-SGD where they come to rest in the SAT phase."""
-    options = {"features": features, "realisations": realisations, "replicas": 2, "seed": seed, "record_every": 100}
-    run = sn.simulate(sat, sn.PersistentSGD(batch=0.3, persistence=2.0), 0.2, 2000.0, stop_gradient=1e-10, **options)
+    options = {
+        "features": features,
+        "realisations": realisations,
+        "replicas": 2,
+        "seed": seed,
+        "record_every": 100,
+    }
+    run = sn.simulate(
+        sat,
+        sn.PersistentSGD(batch=0.3, persistence=2.0),
+        0.2,
+        2000.0,
+        stop_gradient=1e-10,
+        **options,
+    )
     return run.isel(time=-1)
 
 
@@ -86,10 +105,16 @@ phases = {
 # Draw the figure.
 def straight_line(values, errors):
     """Weighted least squares of ``limit + slope / N``: both, their standard errors, and the chi-squared of the fit."""
-    design = np.stack([np.ones(len(sizes)), 1 / np.array(sizes)], axis=1) / errors[:, None]
+    design = (
+        np.stack([np.ones(len(sizes)), 1 / np.array(sizes)], axis=1) / errors[:, None]
+    )
     covariance = np.linalg.inv(design.T @ design)
     fit = covariance @ design.T @ (values / errors)
-    return fit, np.sqrt(np.diag(covariance)), float(np.sum((values / errors - design @ fit) ** 2))
+    return (
+        fit,
+        np.sqrt(np.diag(covariance)),
+        float(np.sum((values / errors - design @ fit) ** 2)),
+    )
 
 
 figure, panels = plt.subplots(2, 4, figsize=(7.0, 3.6), sharex=True)
@@ -99,9 +124,23 @@ for row, (phase, runs) in zip(panels, phases.items(), strict=True):
         means, errors = np.array([plotting.mean_and_error(run[name]) for run in runs]).T
         fit, fit_errors, misfit = straight_line(means, errors)
         line = np.array([0, 1 / min(sizes)])
-        axes.errorbar(1 / np.array(sizes), means, 2 * errors, fmt="o", color=plotting.COLORS["blue"])
-        axes.plot(line, fit[0] + fit[1] * line, color=plotting.COLORS["red"], linestyle="-", linewidth=1)
-        axes.set(title=f"{phase}: ${letter}$", xlim=(0, 1.1 / min(sizes)))
+        axes.errorbar(
+            1 / np.array(sizes),
+            means,
+            2 * errors,
+            fmt="o",
+            color=plotting.COLORS["blue"],
+        )
+        axes.plot(
+            line,
+            fit[0] + fit[1] * line,
+            color=plotting.COLORS["red"],
+            linestyle="-",
+            linewidth=1,
+        )
+        axes.set(
+            title=f"{phase}: ${letter}$", xlim=(-0.1 / min(sizes), 1.1 / min(sizes))
+        )
         table.append((phase, letter, *fit, *fit_errors, misfit))
 for axes in panels[1]:
     axes.set_xlabel("$1/N$")
@@ -122,7 +161,9 @@ glue("sizes", ", ".join(map(str, sizes)), display=False)
 
 # %% tags=["hide-input"]
 # Write the table.
-lines = ["| phase | observable | limit $x_\\infty$ | correction $a$ | at $N=1000$, relative | misfit $\\chi^2$ |"]
+lines = [
+    "| phase | observable | limit $x_\\infty$ | correction $a$ | at $N=1000$, relative | misfit $\\chi^2$ |"
+]
 lines += ["|---|---|---|---|---|---|"]
 for phase, letter, limit, slope, limit_error, slope_error, misfit in table:
     lines.append(
@@ -130,7 +171,12 @@ for phase, letter, limit, slope, limit_error, slope_error, misfit in table:
         f"| {slope / 1000 / limit:.2%} ± {slope_error / 1000 / limit:.2%} | {misfit:.1f} |"
     )
 display(Markdown("\n".join(lines)))
-WORDS = {"m": "the magnetisation", "q": "the norm", "d": "the distance", "c": "the unsatisfied fraction"}
+WORDS = {
+    "m": "the magnetisation",
+    "q": "the norm",
+    "d": "the distance",
+    "c": "the unsatisfied fraction",
+}
 largest = max(table, key=lambda line: abs(line[3]) / line[5])
 glue(
     "largest",
@@ -142,10 +188,14 @@ visible = []
 for phase, letter, _, slope, *_ in table:
     if phase == "UNSAT":
         name = next(name for name, short in NAMES.items() if short == letter)
-        spread = float(phases[phase][-1][name].std("realisation", ddof=1)) * np.sqrt(sizes[-1] / 750)
+        spread = float(phases[phase][-1][name].std("realisation", ddof=1)) * np.sqrt(
+            sizes[-1] / 750
+        )
         visible.append(abs(slope) / 750 / (spread / np.sqrt(100)))
 glue("visible", f"{max(visible):.1f}", display=False)
-(settled,) = (limit for phase, letter, limit, *_ in table if (phase, letter) == ("SAT", "c"))
+(settled,) = (
+    limit for phase, letter, limit, *_ in table if (phase, letter) == ("SAT", "c")
+)
 glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}", display=False)
 
 # %% [markdown]
@@ -174,7 +224,14 @@ rates = [0.1, 0.15, 0.18, 0.2, 0.25, 0.4]
 steps = {rate: round(30 / rate) for rate in rates}
 runs = {
     rate: sn.simulate(
-        unsat, sn.GD(), rate, rate * steps[rate], features=sizes[1], realisations=4, seed=seed, on_divergence="mark"
+        unsat,
+        sn.GD(),
+        rate,
+        rate * steps[rate],
+        features=sizes[1],
+        realisations=4,
+        seed=seed,
+        on_divergence="mark",
     )
     for rate in rates
 }

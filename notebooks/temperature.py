@@ -119,8 +119,14 @@ run = sn.simulate(
     waiting_times=(4.0, 4.5, 5.0, 5.5, 6.0),
     seed=seed,
 )
-linear = {dt: sn.linear_response(problem, sn.SGD(batch=0.1), dt, duration=12.0) for dt in rates}
-line_fit = {dt: measure(theory, method="line", lags=(0.0, 2.5))[0] for dt, theory in by_rate.items()}
+linear = {
+    dt: sn.linear_response(problem, sn.SGD(batch=0.1), dt, duration=12.0)
+    for dt in rates
+}
+line_fit = {
+    dt: measure(theory, method="line", lags=(0.0, 2.5))[0]
+    for dt, theory in by_rate.items()
+}
 
 # %% tags=["hide-input"]
 # Draw the figure.
@@ -128,24 +134,59 @@ figure, (left, right) = plt.subplots(1, 2)
 for dt, color in zip(rates, colors, strict=False):
     curve = sn.fdt_curve(by_rate[dt], waiting_time=6.0).mean("realisation")
     exact = sn.fdt_curve(linear[dt], waiting_time=0.0).isel(realisation=0)
-    left.plot(curve.normalised_correlation, curve.normalised_response, "o", color=color, label=f"$dt={dt}$")
-    left.plot(exact.normalised_correlation, exact.normalised_response, "-", color=color, linewidth=1)
-curve = sn.fdt_curve(run).mean(("realisation", "waiting_time")).isel(lag=slice(0, 25, 3))
-left.plot(curve.normalised_correlation, curve.normalised_response, "ks", fillstyle="none", label="simulation")
+    left.plot(
+        curve.normalised_correlation,
+        curve.normalised_response,
+        "o",
+        color=color,
+        label=f"$dt={dt}$",
+    )
+    left.plot(
+        exact.normalised_correlation,
+        exact.normalised_response,
+        "-",
+        color=color,
+        linewidth=1,
+    )
+curve = (
+    sn.fdt_curve(run).mean(("realisation", "waiting_time")).isel(lag=slice(0, 25, 3))
+)
+left.plot(
+    curve.normalised_correlation,
+    curve.normalised_response,
+    "ks",
+    fillstyle="none",
+    label="simulation",
+)
 left.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
 left.legend()
 lags = np.arange(0.1, 2.51, 0.2)
-for dataset, label, style in ((by_rate[0.1], "mean-field theory", "o"), (run, "simulation", "s")):
-    local = sn.local_temperature(dataset, lags=lags, window=2, symmetric=True, drift_tolerance=0.1)
-    known = np.logical_and.accumulate((local.error < 0.3 * local.slope).values)  # up to the first that is not
-    right.errorbar(local.lag[known], local.slope[known], 2 * local.error[known], fmt=style, label=label)
+for dataset, label, style in (
+    (by_rate[0.1], "mean-field theory", "o"),
+    (run, "simulation", "s"),
+):
+    local = sn.local_temperature(
+        dataset, lags=lags, window=2, symmetric=True, drift_tolerance=0.1
+    )
+    good = (local.error < 0.3 * local.slope).values
+    known = np.logical_and.accumulate(good)  # up to the first that is not
+    right.errorbar(
+        local.lag[known],
+        local.slope[known],
+        2 * local.error[known],
+        fmt=style,
+        label=label,
+    )
 local = sn.local_temperature(linear[0.1], lags=lags)
 right.plot(local.lag, local.slope, "k-", linewidth=1, label="linear response")
 right.axhline(line_fit[0.1].value, color="0.6", linestyle="--", linewidth=1, zorder=0)
 right.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", ylim=(0, 0.03))
 right.legend()
 publish("fdt-vanilla", figure)
-start, end = (float(linear[0.1].attrs[name]) for name in ("initial_temperature", "plateau_temperature"))
+start, end = (
+    float(linear[0.1].attrs[name])
+    for name in ("initial_temperature", "plateau_temperature")
+)
 glue("t-vanilla", quote(line_fit[0.1].value, line_fit[0.1].error), display=False)
 glue("t-vanilla-start", f"{start:.4f}", display=False)
 glue("t-vanilla-end", f"{end:.4f}", display=False)
@@ -191,8 +232,16 @@ figure, (left, right) = plt.subplots(1, 2)
 for batch, color in zip((0.1, 0.5, 1.0), colors, strict=False):
     spectrum = sn.hessian_spectrum(problem, sn.SGD(batch=batch))
     low, high = spectrum.edges
-    a = np.linspace(low, high, 300)[1:-1]
-    force = spectrum.statics.square_slope / spectrum.statics.curvature * (1 - batch) * (a - problem.ridge)
+    angle = np.linspace(
+        0, np.pi, 300
+    )  # closer towards the edges, where the density rises steeply
+    a = (low + high) / 2 - (high - low) / 2 * np.cos(angle)
+    force = (
+        spectrum.statics.square_slope
+        / spectrum.statics.curvature
+        * (1 - batch)
+        * (a - problem.ridge)
+    )
     left.plot(a, spectrum.density(a), "-", color=color, label=f"$b={batch}$")
     left.plot(spectrum.outliers, [0.02] * len(spectrum.outliers), "v", color=color)
     right.plot(a, 0.1 * force / (2 - 0.1 * a), "-", color=color)
@@ -218,13 +267,21 @@ publish("modes", figure)
 
 # %%
 batches = (0.1, 0.2, 0.4, 0.8, 0.99)
-by_batch = {b: by_rate[0.1] if b == 0.1 else solve(problem, sn.SGD(batch=b), 0.1, duration=8.0) for b in batches}
-line_by_batch = {b: measure(theory, method="line", lags=(0.0, 2.5))[0] for b, theory in by_batch.items()}
+by_batch = {
+    b: by_rate[0.1] if b == 0.1 else solve(problem, sn.SGD(batch=b), 0.1, duration=8.0)
+    for b in batches
+}
+line_by_batch = {
+    b: measure(theory, method="line", lags=(0.0, 2.5))[0]
+    for b, theory in by_batch.items()
+}
 
 
 def predicted_line(algorithm, learning_rate):
     """The same fit, applied to linear response."""
-    theory = sn.linear_response(problem, algorithm, learning_rate, learning_rate * np.ceil(2.5 / learning_rate))
+    theory = sn.linear_response(
+        problem, algorithm, learning_rate, learning_rate * np.ceil(2.5 / learning_rate)
+    )
     return measure(theory, method="line", lags=(0.0, 2.5))[0].value
 
 
@@ -234,12 +291,29 @@ figure, (left, right) = plt.subplots(1, 2)
 fine_rates = np.linspace(0.01, 0.45, 15)
 fine_batches = np.linspace(0.02, 0.998, 30)
 slope = sn.solve_statics(problem, sn.SGD(batch=0.1)).temperature_slope
-left.errorbar(rates, [t.value for t in line_fit.values()], [2 * t.error for t in line_fit.values()], fmt="o", zorder=3)
-left.plot(fine_rates, [predicted_line(sn.SGD(batch=0.1), dt) for dt in fine_rates], "k-", linewidth=1)
+left.errorbar(
+    rates,
+    [t.value for t in line_fit.values()],
+    [2 * t.error for t in line_fit.values()],
+    fmt="o",
+    zorder=3,
+)
+left.plot(
+    fine_rates,
+    [predicted_line(sn.SGD(batch=0.1), dt) for dt in fine_rates],
+    "k-",
+    linewidth=1,
+)
 left.plot(fine_rates, slope * fine_rates, "--", color="0.5")
 left.set(xlabel="learning rate $dt$", ylabel=r"$T_\mathrm{eff}$ (line)")
 values = line_by_batch.values()
-right.errorbar(batches, [t.value for t in values], [2 * t.error for t in values], fmt="o", label="mean-field theory")
+right.errorbar(
+    batches,
+    [t.value for t in values],
+    [2 * t.error for t in values],
+    fmt="o",
+    label="mean-field theory",
+)
 right.plot(
     fine_batches,
     [predicted_line(sn.SGD(batch=b), 0.1) for b in fine_batches],
@@ -247,18 +321,35 @@ right.plot(
     linewidth=1,
     label="linear response",
 )
-slopes = [sn.solve_statics(problem, sn.SGD(batch=b)).temperature_slope for b in fine_batches]
+slopes = [
+    sn.solve_statics(problem, sn.SGD(batch=b)).temperature_slope for b in fine_batches
+]
 right.plot(fine_batches, 0.1 * np.array(slopes), "--", color="0.5", label="closed form")
 right.set(xlabel="batch fraction $b$")
 right.legend()
 publish("closed-form", figure)
-excess = {dt: fit.value / predicted_line(sn.SGD(batch=0.1), dt) - 1 for dt, fit in line_fit.items()}
+excess = {
+    dt: fit.value / predicted_line(sn.SGD(batch=0.1), dt) - 1
+    for dt, fit in line_fit.items()
+}
 glue("closed-form-value", f"{0.1 * slope:.5f}", display=False)
-glue("above-closed-form", f"{100 * (line_fit[0.4].value / (0.4 * slope) - 1):.0f}", display=False)
+glue(
+    "above-closed-form",
+    f"{100 * (line_fit[0.4].value / (0.4 * slope) - 1):.0f}",
+    display=False,
+)
 glue("excess-small", f"{100 * excess[0.1]:.1f}", display=False)
-glue("excess-small-error", f"{100 * line_fit[0.1].error / line_fit[0.1].value:.1f}", display=False)
+glue(
+    "excess-small-error",
+    f"{100 * line_fit[0.1].error / line_fit[0.1].value:.1f}",
+    display=False,
+)
 glue("excess-large", f"{100 * excess[0.4]:.1f}", display=False)
-glue("excess-large-error", f"{100 * line_fit[0.4].error / line_fit[0.4].value:.1f}", display=False)
+glue(
+    "excess-large-error",
+    f"{100 * line_fit[0.4].error / line_fit[0.4].value:.1f}",
+    display=False,
+)
 
 # %% [markdown]
 # ```{glue:figure} closed-form
@@ -296,13 +387,20 @@ glue("excess-large-error", f"{100 * line_fit[0.4].error / line_fit[0.4].value:.1
 # %%
 harder = sn.Problem(alpha=8, delta=1.0, ridge=1.0)
 persistences = (0.5, 1.0, 2.0, 4.0, 8.0)
-
-
 memory = {tau: 0.3 * tau for tau in persistences}  # how long the batch is remembered
 slow = {tau: sn.PersistentSGD(batch=0.3, persistence=tau) for tau in persistences}
-by_tau = {tau: solve(harder, slow[tau], 0.05, duration=10 + 5 * memory[tau]) for tau in persistences}
-linear_by_tau = {tau: sn.linear_response(harder, slow[tau], 0.05, duration=30.0) for tau in persistences}
-tails = {tau: measure(by_tau[tau], method="tail", points=10, lags=(0.0, 4.0)) for tau in persistences}
+by_tau = {
+    tau: solve(harder, slow[tau], 0.05, duration=10 + 5 * memory[tau])
+    for tau in persistences
+}
+linear_by_tau = {
+    tau: sn.linear_response(harder, slow[tau], 0.05, duration=30.0)
+    for tau in persistences
+}
+tails = {
+    tau: measure(by_tau[tau], method="tail", points=10, lags=(0.0, 4.0))
+    for tau in persistences
+}
 
 # %% tags=["hide-input"]
 # Draw the figure.
@@ -310,13 +408,21 @@ figure, (left, right) = plt.subplots(1, 2)
 lags = np.arange(0.1, 3.01, 0.2)
 for tau, color in zip(persistences, colors, strict=True):
     local = sn.local_temperature(by_tau[tau], lags=lags, window=2, drift_tolerance=0.1)
-    known = np.logical_and.accumulate((local.error < 0.3 * local.slope).values)  # up to the first that is not
+    good = (local.error < 0.3 * local.slope).values
+    known = np.logical_and.accumulate(good)  # up to the first that is not
     left.errorbar(
-        local.lag[known], local.slope[known], 2 * local.error[known], fmt="o", color=color, label=rf"$\tau={tau:g}$"
+        local.lag[known],
+        local.slope[known],
+        2 * local.error[known],
+        fmt="o",
+        color=color,
+        label=rf"$\tau={tau:g}$",
     )
     exact = sn.local_temperature(linear_by_tau[tau], lags=lags)
     left.plot(exact.lag, exact.slope, "-", color=color, linewidth=1)
-left.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", yscale="log", ylim=(0.005, 20))
+left.set(
+    xlabel="lag $t-t_w$", ylabel="slope at this lag", yscale="log", ylim=(0.005, 20)
+)
 left.legend(ncols=2)
 fine = np.linspace(0.02, 0.99, 60)
 softest = np.array([sn.hessian_spectrum(harder, sn.SGD(batch=b)).softest for b in fine])
@@ -329,11 +435,17 @@ right.text(0.6, 5, "no plateau")
 right.set(xlabel="batch fraction $b$", ylabel=r"persistence $\tau$", ylim=(0, 9))
 publish("persistent", figure)
 settled = [tau for tau, (_, accepted) in tails.items() if accepted]
-expected = [tau for tau in persistences if np.isfinite(linear_by_tau[tau].plateau_temperature)]
+expected = [
+    tau for tau in persistences if np.isfinite(linear_by_tau[tau].plateau_temperature)
+]
 glue("settled", ", ".join(f"{tau:g}" for tau in settled) or "none", display=False)
 glue("settled-expected", ", ".join(f"{tau:g}" for tau in expected), display=False)
 glue("softest", f"{linear_by_tau[2.0].softest_stiffness:.2f}", display=False)
-glue("tau-limit", f"{1 / (0.3 * linear_by_tau[2.0].softest_stiffness):.2f}", display=False)
+glue(
+    "tau-limit",
+    f"{1 / (0.3 * linear_by_tau[2.0].softest_stiffness):.2f}",
+    display=False,
+)
 
 # %% [markdown]
 # ```{glue:figure} persistent
@@ -369,9 +481,18 @@ figure, panels = plt.subplots(1, 2)
 for axes, (tau, table) in zip(panels, tables.items(), strict=True):
     for points, color in zip(table.points.values, colors, strict=False):
         row = table.sel(points=points)
-        row = row.isel(waiting_time=(row.error < 0.3 * row.slope).values).isel(waiting_time=slice(None, None, 4))
+        row = row.isel(waiting_time=(row.error < 0.3 * row.slope).values).isel(
+            waiting_time=slice(None, None, 4)
+        )
         lag = float(by_tau[tau].time[-1]) - row.waiting_time
-        axes.errorbar(lag, row.slope, 2 * row.error, fmt="o", color=color, label=f"last {points} points")
+        axes.errorbar(
+            lag,
+            row.slope,
+            2 * row.error,
+            fmt="o",
+            color=color,
+            label=f"last {points} points",
+        )
     exact = sn.local_temperature(linear_by_tau[tau], lags=np.arange(0.1, 4.01, 0.1))
     axes.plot(exact.lag, exact.slope, "k-", linewidth=1)
     axes.set(xlabel=r"$t_\mathrm{final}-t_w$", title=rf"$\tau={tau:g}$", xlim=(0, 4))
@@ -398,7 +519,10 @@ publish("tail-rule", figure)
 # ## The chord always exists
 
 # %%
-chords = {tau: measure(by_tau[tau], method="chord", lags=(0.0, 4 + 5 * memory[tau])) for tau in persistences}
+chords = {
+    tau: measure(by_tau[tau], method="chord", lags=(0.0, 4 + 5 * memory[tau]))
+    for tau in persistences
+}
 
 # %% tags=["hide-input"]
 # Draw the figure.
@@ -406,22 +530,55 @@ figure, (left, right) = plt.subplots(1, 2)
 fine = np.geomspace(0.2, 10, 25)
 for axes, name in ((left, "integrated_temperature"), (right, "initial_temperature")):
     predictions = [
-        sn.linear_response(harder, sn.PersistentSGD(batch=0.3, persistence=tau), 0.05, 0.05).attrs[name] for tau in fine
+        sn.linear_response(
+            harder, sn.PersistentSGD(batch=0.3, persistence=tau), 0.05, 0.05
+        ).attrs[name]
+        for tau in fine
     ]
     axes.plot(fine, predictions, "k-", linewidth=1, label="linear response")
 for tau, (chord, accepted) in chords.items():
-    left.errorbar(tau, chord.value, 2 * chord.error, fmt="o", color=colors[0], fillstyle="full" if accepted else "none")
+    left.errorbar(
+        tau,
+        chord.value,
+        2 * chord.error,
+        fmt="o",
+        color=colors[0],
+        fillstyle="full" if accepted else "none",
+    )
     first = sn.local_temperature(by_tau[tau], lags=(0.025,), drift_tolerance=0.1)
-    right.errorbar(tau, float(first.slope[0]), 2 * float(first.error[0]), fmt="o", color=colors[0])
-left.set(xlabel=r"persistence $\tau$", ylabel=r"$T_\mathrm{int}$", xscale="log", ylim=(0, None))
-right.set(xlabel=r"persistence $\tau$", ylabel="initial slope", xscale="log", ylim=(0, None))
+    right.errorbar(
+        tau, float(first.slope[0]), 2 * float(first.error[0]), fmt="o", color=colors[0]
+    )
+left.set(
+    xlabel=r"persistence $\tau$",
+    ylabel=r"$T_\mathrm{int}$",
+    xscale="log",
+    ylim=(0, None),
+)
+right.set(
+    xlabel=r"persistence $\tau$", ylabel="initial slope", xscale="log", ylim=(0, None)
+)
 left.legend()
 publish("chord", figure)
-ratio = {tau: chord.value / linear_by_tau[tau].integrated_temperature - 1 for tau, (chord, _) in chords.items()}
-error = {tau: chord.error / linear_by_tau[tau].integrated_temperature for tau, (chord, _) in chords.items()}
+ratio = {
+    tau: chord.value / linear_by_tau[tau].integrated_temperature - 1
+    for tau, (chord, _) in chords.items()
+}
+error = {
+    tau: chord.error / linear_by_tau[tau].integrated_temperature
+    for tau, (chord, _) in chords.items()
+}
 for name, tau in (("short", 0.5), ("long", 8.0)):
-    glue(f"chord-{name}", quote(chords[tau][0].value, chords[tau][0].error), display=False)
-    glue(f"chord-{name}-excess", f"{100 * ratio[tau]:.1f} ± {100 * error[tau]:.1f}", display=False)
+    glue(
+        f"chord-{name}",
+        quote(chords[tau][0].value, chords[tau][0].error),
+        display=False,
+    )
+    glue(
+        f"chord-{name}-excess",
+        f"{100 * ratio[tau]:.1f} ± {100 * error[tau]:.1f}",
+        display=False,
+    )
 
 # %% [markdown]
 # ```{glue:figure} chord

@@ -108,7 +108,11 @@ training = {
     "realisations": size["realisations"],
     "seed": seed,
 }
-trained = sn.sweep(sn.simulate, {"algorithm": list(algorithms.values())}, fixed={"problem": problem, **training})
+trained = sn.sweep(
+    sn.simulate,
+    {"algorithm": list(algorithms.values())},
+    fixed={"problem": problem, **training},
+)
 runs = {label: trained.isel(algorithm=index) for index, label in enumerate(algorithms)}
 
 # %% tags=["hide-input"]
@@ -140,7 +144,9 @@ glue("realisations", size["realisations"], display=False)
 
 # %% tags=["hide-input"]
 # Note the numbers of the text.
-final = {label: run.sel(time=slice(7.0, None)).mean("time") for label, run in runs.items()}
+final = {
+    label: run.sel(time=slice(7.0, None)).mean("time") for label, run in runs.items()
+}
 base, vanilla, persistent = final.values()
 
 
@@ -153,7 +159,9 @@ def difference(name, high, low):
 # GD on the data term weakened by b, that is at ridge lambda/b, with its loss counted at the given lambda.
 batch = 0.3
 stronger = sn.Problem(alpha=6, delta=1.0, ridge=problem.ridge / batch, margin=1.0)
-weakened = sn.sweep(sn.simulate, {"problem": [stronger]}, fixed={"algorithm": sn.GD(), **training}).isel(problem=0)
+weakened = sn.sweep(
+    sn.simulate, {"problem": [stronger]}, fixed={"algorithm": sn.GD(), **training}
+).isel(problem=0)
 weakened["loss"] = weakened.loss - 0.5 * problem.ridge * (1 / batch - 1) * weakened.norm
 weakened = weakened.sel(time=slice(7.0, None)).mean("time")
 
@@ -188,7 +196,7 @@ learning_rate, lags, BLOCKS = 0.1, np.arange(21), 50
 
 
 def autocorrelation(algorithm, rng):
-    """Sampled autocorrelation of s from time zero: one estimate for each of the independent blocks of chains."""
+    """Sampled autocorrelation of s from time zero, one for each block of chains."""
     chain = algorithm.chain(learning_rate)
     first = s = start_batch(chain, size["chains"], rng)
     products = []
@@ -201,7 +209,9 @@ def autocorrelation(algorithm, rng):
 cases = [(0.3, 2.0), (0.3, 0.5), (0.8, 0.5)]
 streams = iter(np.random.SeedSequence(seed).spawn(2 * len(cases)))
 sampled = {
-    (b, tau, embedding): autocorrelation(sn.PersistentSGD(b, tau, embedding), np.random.default_rng(next(streams)))
+    (b, tau, embedding): autocorrelation(
+        sn.PersistentSGD(b, tau, embedding), np.random.default_rng(next(streams))
+    )
     for b, tau in cases
     for embedding in ("exact", "euler")
 }
@@ -218,10 +228,21 @@ for (b, tau), color in zip(cases, colors, strict=True):
         mean, error = blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(BLOCKS)
         memory = sn.PersistentSGD(b, tau, embedding).chain(learning_rate).memory
         misfit[embedding].append((mean - b * (1 - b) * memory**lags) / error)
-        axes.plot(t, b * (1 - b) * np.exp(-t / (b * tau)), color=color, linestyle="-", linewidth=1)
-        axes.errorbar(t, mean, 2 * error, fmt="o", color=color, label=rf"$b={b}$, $\tau={tau}$")
+        axes.plot(
+            t,
+            b * (1 - b) * np.exp(-t / (b * tau)),
+            color=color,
+            linestyle="-",
+            linewidth=1,
+        )
+        axes.errorbar(
+            t, mean, 2 * error, fmt="o", color=color, label=rf"$b={b}$, $\tau={tau}$"
+        )
 for axes, embedding in zip(panels, misfit, strict=True):
-    axes.set(xlabel="time difference $t$", title={"exact": "exact embedding", "euler": "Euler's embedding"}[embedding])
+    axes.set(
+        xlabel="time difference $t$",
+        title={"exact": "exact embedding", "euler": "Euler's embedding"}[embedding],
+    )
     axes.axhline(0, color="0.7", linewidth=0.8, linestyle="-", zorder=0)
 panels[0].set_ylabel(r"$\langle s(t)s(0)\rangle - b^2$")
 panels[0].legend()
@@ -235,8 +256,15 @@ ratios = []
 for b, tau in cases:
     law = b * (1 - b) * np.exp(-t / (b * tau))
     ratios.append(sampled[b, tau, "exact"] @ law / (law @ law))
-ratio, error = np.mean(ratios), np.std(np.mean(ratios, axis=0), ddof=1) / np.sqrt(BLOCKS)
-claim("sampling-autocorrelation", f"sampled over predicted: {ratio:.4f} ± {error:.4f}", (0.05 - abs(ratio - 1)) / error)
+ratio, error = (
+    np.mean(ratios),
+    np.std(np.mean(ratios, axis=0), ddof=1) / np.sqrt(BLOCKS),
+)
+claim(
+    "sampling-autocorrelation",
+    f"sampled over predicted: {ratio:.4f} ± {error:.4f}",
+    (0.05 - abs(ratio - 1)) / error,
+)
 
 # %% [markdown]
 # ```{glue:figure} autocorrelation

@@ -45,7 +45,11 @@ size = {
     "standard": {"paths": 4000, "realisations": 8, "features": 800, "runs": (48, 192)},
     "paper": {"paths": 10_000, "realisations": 12, "features": 1000, "runs": (60, 240)},
 }[profile]
-population = {"paths": size["paths"], "realisations": size["realisations"], "seed": seed}
+population = {
+    "paths": size["paths"],
+    "realisations": size["realisations"],
+    "seed": seed,
+}
 colors = [plotting.COLORS[name] for name in ("blue", "red", "green")]
 
 # %% [markdown]
@@ -58,8 +62,10 @@ colors = [plotting.COLORS[name] for name in ("blue", "red", "green")]
 
 # %%
 linear = sn.Problem(alpha=3, delta=0.7, ridge=0.3, loss=sn.square)
-theory = sn.solve_dmft(linear, sn.GD(), 0.1, 5.0, paths=1000, realisations=1, waiting_times=[0.0])
-low, high = linear.delta * (np.sqrt(linear.alpha) - 1) ** 2, linear.delta * (np.sqrt(linear.alpha) + 1) ** 2
+theory = sn.solve_dmft(
+    linear, sn.GD(), 0.1, 5.0, paths=1000, realisations=1, waiting_times=[0.0]
+)
+low, high = (linear.delta * (np.sqrt(linear.alpha) + sign) ** 2 for sign in (-1, 1))
 angle = np.pi * (np.arange(4000) + 0.5) / 4000
 x = (low + high) / 2 + (high - low) / 2 * np.cos(angle)
 weight = ((high - low) / 2 * np.sin(angle)) ** 2 / x
@@ -92,29 +98,49 @@ for algorithm in (sn.GD(), sn.SGD(batch=0.5)):
 
 # %% tags=["hide-input"]
 # Draw the figure.
-named = {"magnetization": "magnetisation $m$", "norm": "norm $q$", "error": "generalisation error"}
+named = {
+    "magnetization": "magnetisation $m$",
+    "norm": "norm $q$",
+    "error": "generalisation error",
+}
 figure, row = plt.subplots(1, 3)
 worst = []
 for axes, (quantity, label) in zip(row, named.items(), strict=True):
-    for algorithm, color, marker in zip((sn.GD(), sn.SGD(batch=0.5)), colors, "os", strict=False):
+    for algorithm, color, marker in zip(
+        (sn.GD(), sn.SGD(batch=0.5)), colors, "os", strict=False
+    ):
         exact = getattr(sn.solve_statics(problem, algorithm), quantity)
-        name, line = ("GD", "-") if algorithm.batch == 1 else (f"SGD, b = {algorithm.batch}", "--")
+        name, line = (
+            ("GD", "-")
+            if algorithm.batch == 1
+            else (f"SGD, b = {algorithm.batch}", "--")
+        )
         axes.axhline(exact, color=color, linestyle=line, linewidth=1.0)
         curve = [plotting.mean_and_error(ends[algorithm, dt][quantity]) for dt in rates]
         # A descent has no noise to extrapolate away: its smaller learning rate stands by itself.
         weights = (0.0, 1.0) if algorithm.batch == 1 else (-1.0, 2.0)
-        value = sum(w * float(mean) for w, (mean, _) in zip(weights, curve, strict=True))
-        error = np.hypot(*(w * float(error) for w, (_, error) in zip(weights, curve, strict=True)))
+        value = sum(
+            w * float(mean) for w, (mean, _) in zip(weights, curve, strict=True)
+        )
+        error = np.hypot(
+            *(w * float(error) for w, (_, error) in zip(weights, curve, strict=True))
+        )
         means, errors = np.array(curve).T
         axes.errorbar(rates, means, 2 * errors, fmt=marker, color=color, label=name)
-        axes.errorbar(0.0, value, 2 * error, fmt=marker, color=color, markerfacecolor="white")
+        axes.errorbar(
+            0.0, value, 2 * error, fmt=marker, color=color, markerfacecolor="white"
+        )
         worst.append((abs(value - exact) / error, quantity, name, value, error, exact))
     axes.set(xlabel="learning rate $dt$", ylabel=label, xlim=(-0.01, 0.11))
 row[0].legend()
 publish("ends", figure)
 glue("compared", len(worst), display=False)
 sigma, quantity, name, value, error, exact = max(worst)
-glue("farthest", f"{quantity} of {name}: {value:.5f} ± {error:.5f} against {exact:.5f}", display=False)
+glue(
+    "farthest",
+    f"{quantity} of {name}: {value:.5f} ± {error:.5f} against {exact:.5f}",
+    display=False,
+)
 glue("farthest_sigma", f"{sigma:.1f}", display=False)
 
 # %% [markdown]
@@ -140,22 +166,40 @@ glue("farthest_sigma", f"{sigma:.1f}", display=False)
 # own scatter; two sizes, $N$ and $N/2$, tell the two apart, and the extrapolation $2x_N - x_{N/2}$ removes the first.
 
 # %%
-algorithms = {"GD": sn.GD(), "SGD": sn.SGD(batch=0.3), "p-SGD": sn.PersistentSGD(batch=0.3, persistence=2.0)}
+algorithms = {
+    "GD": sn.GD(),
+    "SGD": sn.SGD(batch=0.3),
+    "p-SGD": sn.PersistentSGD(batch=0.3, persistence=2.0),
+}
 phases = {
     "UNSAT": (sn.Problem(alpha=6), 0.1, 6.0),
     "SAT": (sn.Problem(alpha=1.5, ridge=0, init_variance=0.3), 0.2, 12.0),
 }
 solved, trained = {}, {}
-for (phase, (problem, dt, duration)), count in zip(phases.items(), size["runs"], strict=True):
+for (phase, (problem, dt, duration)), count in zip(
+    phases.items(), size["runs"], strict=True
+):
     for name, algorithm in algorithms.items():
         options = {"replicas": 2, "waiting_times": [duration / 3]}
-        solved[phase, name] = sn.solve_dmft(problem, algorithm, dt, duration, **options, **population)
+        solved[phase, name] = sn.solve_dmft(
+            problem, algorithm, dt, duration, **options, **population
+        )
     pairs = [(algorithm, dt) for algorithm in algorithms.values()]
     for part in (1, 2):
-        options = {"features": size["features"] // part, "realisations": count * part, "replicas": 2}
-        options |= {"seed": seed + part, "waiting_times": [duration / 3], "precision": "double"}
+        options = {
+            "features": size["features"] // part,
+            "realisations": count * part,
+            "replicas": 2,
+        }
+        options |= {
+            "seed": seed + part,
+            "waiting_times": [duration / 3],
+            "precision": "double",
+        }
         runs = sn.simulate_paired(problem, pairs, duration, **options)
-        trained |= {(phase, name, part): run for name, run in zip(algorithms, runs, strict=True)}
+        trained |= {
+            (phase, name, part): run for name, run in zip(algorithms, runs, strict=True)
+        }
 
 # %% tags=["hide-input"]
 # Draw the figure.
@@ -165,7 +209,10 @@ shown = {
     "unsatisfied": "unsatisfied fraction $c$",
     "distance": "distance $d$",
 }
-two_time = {"correlation": "correlation $C(t,t_w)$", "integrated_response": r"response $\chi(t,t_w)$"}
+two_time = {
+    "correlation": "correlation $C(t,t_w)$",
+    "integrated_response": r"response $\chi(t,t_w)$",
+}
 others = ("norm", "loss")  # compared, but not drawn
 
 
@@ -176,19 +223,35 @@ def curve(run, quantity):
 
 def extrapolated(large, small):
     """Mean and standard error of the limit of many features."""
-    (one, one_error), (two, two_error) = plotting.mean_and_error(large), plotting.mean_and_error(small)
+    (one, one_error), (two, two_error) = (
+        plotting.mean_and_error(large),
+        plotting.mean_and_error(small),
+    )
     return 2 * one - two, np.hypot(2 * one_error, two_error)
 
 
 def overlay(axes, phase, quantity, label):
     """Draw theory and simulation of all algorithms."""
-    for name, color, line, marker in zip(algorithms, colors, ("-", "--", "-."), "osD", strict=True):
+    for name, color, line, marker in zip(
+        algorithms, colors, ("-", "--", "-."), "osD", strict=True
+    ):
         if quantity == "distance" and name == "GD":
             continue
-        plotting.draw(axes, curve(solved[phase, name], quantity), color=color, linestyle=line, label=name)
-        points = (curve(trained[phase, name, part], quantity).isel(time=slice(6, None, 9)) for part in (1, 2))
+        plotting.draw(
+            axes,
+            curve(solved[phase, name], quantity),
+            color=color,
+            linestyle=line,
+            label=name,
+        )
+        points = (
+            curve(trained[phase, name, part], quantity).isel(time=slice(6, None, 9))
+            for part in (1, 2)
+        )
         value, error = extrapolated(*points)
-        axes.errorbar(value.time, value, 2 * error, fmt=marker, color=color, markersize=2.5)
+        axes.errorbar(
+            value.time, value, 2 * error, fmt=marker, color=color, markersize=2.5
+        )
     axes.set(xlabel="time $t$", ylabel=label, title=phase)
 
 
@@ -213,12 +276,25 @@ def chi_squared(phase):
         for name in algorithms
         for quantity in (*shown, *others, *two_time)
         for step in (10, 25, 40, 60)
-        if (name, quantity) != ("GD", "distance") and (quantity not in two_time or step > 20)
+        if (name, quantity) != ("GD", "distance")
+        and (quantity not in two_time or step > 20)
     ]
-    parts = [{name: trained[phase, name, part] for name in algorithms} for part in (1, 2)]
+    parts = [
+        {name: trained[phase, name, part] for name in algorithms} for part in (1, 2)
+    ]
     deviation, covariance = 0.0, 0.0
-    for factor, runs in ((2, parts[0]), (-1, parts[1]), (-1, {name: solved[phase, name] for name in algorithms})):
-        values = np.stack([curve(runs[name], quantity).values[:, step] for name, quantity, step in points], axis=1)
+    for factor, runs in (
+        (2, parts[0]),
+        (-1, parts[1]),
+        (-1, {name: solved[phase, name] for name in algorithms}),
+    ):
+        values = np.stack(
+            [
+                curve(runs[name], quantity).values[:, step]
+                for name, quantity, step in points
+            ],
+            axis=1,
+        )
         deviation = deviation + factor * values.mean(axis=0)
         covariance = covariance + factor**2 * np.cov(values.T) / len(values)
     error = np.sqrt(np.diag(covariance))
@@ -239,11 +315,12 @@ for axes, (phase, quantity) in zip(row, pairs, strict=True):
     overlay(axes, phase, quantity, two_time[quantity])
 row[0].legend()
 publish("two_time", figure)
+# Not the loss, which goes to zero on separable data: no place for per cents.
 late = {
     (phase, name, quantity): late_deviation(phase, name, quantity)
     for phase in phases
     for name in algorithms
-    for quantity in (*shown, "norm", *two_time)  # the loss of separable data goes to zero: no place for per cents
+    for quantity in (*shown, "norm", *two_time)
     if (name, quantity) != ("GD", "distance")
 }
 glue("features", size["features"], display=False)
@@ -255,9 +332,16 @@ glue("curves", len(late), display=False)
 sums = []
 for phase in phases:
     total, n, probability = chi_squared(phase)
-    sums.append(f"{total:.0f} for {n} points in the {phase} phase (probability {probability:.2f})")
+    sums.append(
+        f"{total:.0f} for {n} points in the {phase} phase (probability {probability:.2f})"
+    )
 glue("chi_squared", " and ".join(sums), display=False)
-glue("least", f"{' '.join(least)}: {100 * value:+.1f} ± {100 * error:.1f} per cent", display=False)
+glue(
+    "least",
+    f"that of the {least[2].replace('_', ' ')} of {least[1]} in the {least[0]} phase, "
+    f"{100 * value:+.1f} ± {100 * error:.1f} per cent",
+    display=False,
+)
 claim(
     "theory-on-simulation",
     f"{len(late)} late-time averages, the least certain off by {100 * value:+.1f} ± {100 * error:.1f} per cent",
@@ -276,7 +360,7 @@ claim(
 # Mean-field theory (lines; bands of two standard errors over populations of paths) and training runs (points,
 # extrapolated from $N=$ {glue:}`features` and half of that; {glue:text}`runs` data sets above and below, of half the
 # size twice as many; bars of two standard errors). Above: $\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$. Below:
-# $\alpha=1.5$, $\Delta=\kappa=1$, $\lambda=0$, $R=0.3$, $dt=0.2$. SGD with $b=0.3$, p-SGD with $b=0.3$ and $\tau=2$.
+# $\alpha=1.5$, $\Delta=\kappa=1$, $\lambda=0$, $R_0=0.3$, $dt=0.2$. SGD with $b=0.3$, p-SGD with $b=0.3$ and $\tau=2$.
 # ```
 #
 # ```{glue:figure} two_time
@@ -309,7 +393,15 @@ claim(
 # %%
 options = population | {"paths": min(size["paths"], 2000), "realisations": 2}
 causal = sn.solve_dmft(phases["UNSAT"][0], algorithms["SGD"], 0.1, 4.0, **options)
-iterated = sn.solve_dmft(phases["UNSAT"][0], algorithms["SGD"], 0.1, 4.0, method="iterative", tolerance=1e-5, **options)
+iterated = sn.solve_dmft(
+    phases["UNSAT"][0],
+    algorithms["SGD"],
+    0.1,
+    4.0,
+    method="iterative",
+    tolerance=1e-5,
+    **options,
+)
 
 # %% tags=["remove-cell"]
 glue("rounds", iterated.attrs["iterations"], display=False)

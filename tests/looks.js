@@ -30,6 +30,10 @@
       if (/hidden|clip/.test(style.overflowX) && element.scrollWidth > element.clientWidth + 1)
         complaints.push(`text cut off: ${about(element)}`);
     }
+    const hidden = clips(element) ? element.scrollWidth - element.clientWidth - element.scrollLeft : 0;
+    if (element.tagName === "PRE" && width > 1000 && hidden > 1) complaints.push(`code wider than its column: ${about(element)}`);
+    if (hidden > 1 && /auto|scroll/.test(getComputedStyle(element).overflowX) && getComputedStyle(element).maskImage === "none")
+      complaints.push(`goes on without a sign of it: ${about(element)}`);
     if (element.tagName === "IMG") {
       const style = getComputedStyle(element);
       if (!element.naturalWidth) complaints.push(`no picture: ${element.src}`);

@@ -101,6 +101,15 @@ def test_links_follow_the_figure(executed):
     assert [ending for ending in ("svg", "png", "csv", "nc") if f"plot.{ending}" in text] == ["svg", "png", "csv", "nc"]
 
 
+@pytest.mark.parametrize("bars", [True, False])
+def test_bars_are_promised_only_where_there_are_some(executed, bars):
+    content = executed.cells[0].outputs[0].data[figures.MIME]
+    table = pd.read_csv(io.StringIO(content["csv"]))
+    content["csv"] = table.assign(low=1.0 if bars else np.nan).to_csv(index=False)
+    figures.link_downloads(executed, "../downloads", "page-smoke")
+    assert ("ends of the bars" in executed.cells[1].source) == bars
+
+
 def test_a_diagram_offers_no_empty_table(executed, tmp_path):
     content = executed.cells[0].outputs[0].data[figures.MIME]
     content["csv"] = content["csv"].splitlines()[0] + "\n"

@@ -38,6 +38,14 @@ def test_search_works_from_disk(page, html, words, target):
     assert page.outside == []
 
 
+def test_punctuation_stays_with_its_formula(page, html):
+    open_page(page, html / "notebooks/the_model.html")
+    kept = page.locator(".unbroken")
+    assert kept.count() > 20
+    one_line = "boxes => boxes.every(box => getComputedStyle(box).whiteSpace === 'nowrap')"
+    assert kept.evaluate_all(one_line)
+
+
 def test_a_broken_formula_would_be_noticed(page, html):
     """Negative control: MathJax marks what it cannot read, and the test above counts those marks."""
     text = (html / "notebooks/the_model.html").read_text().replace(r"\[", r"\[\begin{nowhere}\end{nowhere}", 1)

@@ -6,7 +6,7 @@ import io
 import os
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ ENDINGS = {"image/svg+xml": "svg", "image/png": "png"}
 class Drawing:
     """A figure that has been drawn already, as Jupyter shows it."""
 
-    svg: str
+    svg: str = field(repr=False)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -170,6 +170,11 @@ def has_numbers(content: dict[str, str]) -> bool:
     return len(content["csv"].splitlines()) > 1
 
 
+def has_bars(content: dict[str, str]) -> bool:
+    """Tell whether any curve of a plot has error bars or a band."""
+    return bool(pd.read_csv(io.StringIO(content["csv"])).low.notna().any())
+
+
 def shown_name(content: dict[str, str]) -> str:
     """Return the name under which MyST-NB keeps the picture that the page shows: by its bytes."""
     text = os.linesep.join(base64.b64decode(content["svg"]).decode().splitlines())
@@ -193,7 +198,8 @@ def link_downloads(executed: NotebookNode, folder: str, prefix: str) -> None:
                 ]
                 words = f"This figure: {', '.join(links[:2])}"
                 if has_numbers(names[name]):
-                    words += f"; its numbers, with the ends of the bars: {', '.join(links[2:])}"
+                    bars = ", with the ends of the bars" if has_bars(names[name]) else ""
+                    words += f"; its numbers{bars}: {', '.join(links[2:])}"
                 line = f'<p class="downloads">{words}.</p>'
                 cell.source = f"{cell.source[:end]}\n\n{line}\n{cell.source[end:]}"
 

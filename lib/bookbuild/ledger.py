@@ -14,6 +14,7 @@ import numpy as np
 import yaml
 
 from bookbuild import paths
+from bookbuild.numerals import printed
 from bookbuild.refusal import Refusal
 from bookbuild.source import read_executed
 
@@ -152,12 +153,13 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
         verdict = "?" if is_open else mark[entry.verdict]
         remark = f" *{entry.remark}*" if entry.remark else ""
         left = ", left open by the errors of this profile" if is_open else ""
+        words = printed(finding.found)
         lines += [
             f"* - {verdict}",
             f"  - {entry.statement} ({entry.where})",
             "",
             f"    *Tested:* {entry.test}",
-            f"  - {finding.found[0].upper()}{finding.found[1:]} ({finding.margin()}{left}).{remark}",
+            f"  - {words[0].upper()}{words[1:]} ({finding.margin()}{left}).{remark}",
             "",
             f"    {{doc}}`/{entry.page}`",
         ]

@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from bookbuild import about, benchmarks, costs, figures, folding, ledger, live, paths, source
+from bookbuild import about, benchmarks, costs, figures, folding, ledger, live, numerals, paths, source
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
@@ -44,6 +44,7 @@ def read_executed(text: str) -> NotebookNode:
     if found:
         about.add_to_findings(executed, ledger.listed(ledger.read_ledger(paths.LEDGER), found))
     strip(executed)
+    numerals.typeset(executed)
     folding.fold(executed)
     about.put_below_title(executed, about.facts(executed, name, notebook.parameters(profile())))
     files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook to run</a>'
@@ -103,6 +104,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
     app.add_css_file("chapters.css")
+    app.add_js_file("scrolling.js", loading_method="defer")
     app.config.mathjax_path = "formulas.js"  # which loads MathJax itself, from where its extension has put it
     app.connect("html-page-context", drop_thebe, priority=900)
     from sgdnoise import __version__

@@ -2,7 +2,8 @@
 
 >>> import sgdnoise as sn
 >>> problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
->>> run = sn.simulate(problem, sn.SGD(batch=0.1), learning_rate=0.1, duration=1.0, features=100, realisations=4)
+>>> size = {"features": 100, "realisations": 4}
+>>> run = sn.simulate(problem, sn.SGD(batch=0.1), 0.1, duration=1.0, **size)
 >>> run.error.mean("realisation").shape
 (11,)
 """

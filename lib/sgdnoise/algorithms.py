@@ -111,7 +111,7 @@ class PersistentSGD:
     Chain(batch=0.5, enter=0.1, leave=0.1)
     >>> PersistentSGD(batch=0.1, persistence=0.5).chain(learning_rate=0.1)
     Traceback (most recent call last):
-    ValueError: learning_rate must be at most 0.0555556 for PersistentSGD(batch=0.1, persistence=0.5)...
+    ValueError: learning_rate must be at most 0.0555556 for PersistentSGD(batch=0.1...
     """
 
     batch: float

@@ -73,7 +73,8 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
     Examples
     --------
     >>> import sgdnoise as sn
-    >>> theory = sn.linear_response(sn.Problem(alpha=6), sn.SGD(batch=0.1), learning_rate=0.1, duration=2.0)
+    >>> problem, algorithm = sn.Problem(alpha=6), sn.SGD(batch=0.1)
+    >>> theory = sn.linear_response(problem, algorithm, 0.1, duration=2.0)
     >>> curve = sn.fdt_curve(theory, waiting_time=0.0)
     >>> bool(curve.displacement[0, 0] == 0), dict(curve.sizes)
     (True, {'realisation': 1, 'lag': 21})
@@ -156,8 +157,10 @@ def local_temperature(
     Examples
     --------
     >>> import sgdnoise as sn
-    >>> theory = sn.linear_response(sn.Problem(alpha=6), sn.SGD(batch=0.1), learning_rate=0.1, duration=3.0)
-    >>> sn.local_temperature(theory, lags=(0.5, 1.0, 2.0)).slope.round(4).values.tolist()
+    >>> problem, algorithm = sn.Problem(alpha=6), sn.SGD(batch=0.1)
+    >>> theory = sn.linear_response(problem, algorithm, 0.1, duration=3.0)
+    >>> local = sn.local_temperature(theory, lags=(0.5, 1.0, 2.0))
+    >>> local.slope.round(4).values.tolist()
     [0.0157, 0.0148, 0.0132]
     """
     window = _checks.integer("window", window, at_least=1)

@@ -79,7 +79,8 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
     Examples
     --------
     >>> import sgdnoise as sn
-    >>> theory = sn.linear_response(sn.Problem(alpha=6), sn.SGD(batch=0.1), learning_rate=0.1, duration=5.0)
+    >>> problem, algorithm = sn.Problem(alpha=6), sn.SGD(batch=0.1)
+    >>> theory = sn.linear_response(problem, algorithm, 0.1, duration=5.0)
     >>> round(theory.initial_temperature, 4), round(theory.integrated_temperature, 4)
     (0.0166, 0.0155)
     """

@@ -6,7 +6,8 @@ A loss is three elementwise functions of :math:`(h, \kappa)` under one name. Dec
 >>> import numba, sgdnoise as sn
 >>> @numba.vectorize
 ... def value(h, k):
-...     return 0.0 if h > k else (k - h - 0.5 if h < k - 1 else 0.5 * (k - h) ** 2)
+...     gap = max(k - h, 0.0)
+...     return gap - 0.5 if gap > 1 else 0.5 * gap**2
 >>> @numba.vectorize
 ... def slope(h, k):
 ...     return 0.0 if h > k else (-1.0 if h < k - 1 else h - k)

@@ -38,8 +38,9 @@ class Problem:
     Examples
     --------
     >>> import sgdnoise as sn
-    >>> sn.Problem(alpha=6)
-    Problem(alpha=6.0, delta=1.0, ridge=1.0, margin=1.0, init_variance=1.0, loss=Loss('squared_hinge'))
+    >>> problem = sn.Problem(alpha=6)
+    >>> problem.delta, problem.ridge, problem.margin, problem.loss
+    (1.0, 1.0, 1.0, Loss('squared_hinge'))
     >>> sn.Problem(alpha=-1)
     Traceback (most recent call last):
     ValueError: alpha must be greater than 0 and at most 1e+12, got -1

@@ -113,7 +113,8 @@ def simulate(
     Examples
     --------
     >>> import sgdnoise as sn
-    >>> run = sn.simulate(sn.Problem(alpha=6), sn.SGD(batch=0.5), 0.1, 2.0, features=50, realisations=2)
+    >>> problem, algorithm = sn.Problem(alpha=6), sn.SGD(batch=0.5)
+    >>> run = sn.simulate(problem, algorithm, 0.1, 2.0, features=50, realisations=2)
     >>> dict(run.sizes)
     {'realisation': 2, 'time': 21}
     >>> float(run.error[:, 0].mean()) > float(run.error[:, -1].mean())
@@ -183,7 +184,8 @@ def simulate_paired(
     --------
     >>> import sgdnoise as sn
     >>> pair = [(sn.GD(), 0.1), (sn.SGD(batch=0.3), 0.05)]
-    >>> gd, sgd = sn.simulate_paired(sn.Problem(alpha=6), pair, 2.0, features=50, realisations=2)
+    >>> small = {"features": 50, "realisations": 2}
+    >>> gd, sgd = sn.simulate_paired(sn.Problem(alpha=6), pair, 2.0, **small)
     >>> gd.sizes["time"], sgd.sizes["time"]
     (21, 41)
     """

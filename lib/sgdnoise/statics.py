@@ -118,8 +118,9 @@ def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Stati
     --------
     >>> import sgdnoise as sn
     >>> end = sn.solve_statics(sn.Problem(alpha=6), sn.SGD(batch=0.1))
-    >>> round(end.magnetization, 4), round(end.error, 4), round(0.1 * end.temperature_slope, 5)
-    (0.2655, 0.1799, 0.01487)
+    >>> found = end.magnetization, end.error, 0.1 * end.temperature_slope
+    >>> [round(value, 5) for value in found]
+    [0.26555, 0.17989, 0.01487]
     """
     algorithm = GD() if algorithm is None else algorithm
     if not isinstance(problem, Problem):

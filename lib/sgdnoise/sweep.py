@@ -89,8 +89,9 @@ def sweep(
     >>> import tempfile, sgdnoise as sn
     >>> def area(width, height):
     ...     return width * height
+    >>> grid = {"width": [1, 2, 3], "height": [0.5, 1.5]}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = sn.sweep(area, {"width": [1, 2, 3], "height": [0.5, 1.5]}, store=folder, workers=1)
+    ...     result = sn.sweep(area, grid, store=folder, workers=1)
     >>> result.value.sel(width=3, height=1.5).item()
     4.5
     """

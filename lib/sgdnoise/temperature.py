@@ -141,13 +141,16 @@ def effective_temperature(
     Examples
     --------
     >>> import sgdnoise as sn
-    >>> theory = sn.linear_response(sn.Problem(alpha=6), sn.SGD(batch=0.1), learning_rate=0.1, duration=10.0)
-    >>> round(sn.effective_temperature(theory, method="line", lags=(0.0, 2.5)).value, 4)
+    >>> problem, algorithm = sn.Problem(alpha=6), sn.SGD(batch=0.1)
+    >>> theory = sn.linear_response(problem, algorithm, 0.1, duration=10.0)
+    >>> fit = sn.effective_temperature(theory, method="line", lags=(0.0, 2.5))
+    >>> round(fit.value, 4)
     0.0155
     >>> slow = sn.PersistentSGD(batch=0.3, persistence=8.0)
-    >>> sn.effective_temperature(sn.linear_response(sn.Problem(alpha=8), slow, 0.05, 5.0), method="tail")
+    >>> theory = sn.linear_response(sn.Problem(alpha=8), slow, 0.05, 5.0)
+    >>> sn.effective_temperature(theory, method="tail")
     Traceback (most recent call last):
-    sgdnoise.temperature.NoPlateauError: the slope of the last 10 points must settle with the lag for method='tail'...
+    sgdnoise.temperature.NoPlateauError: the slope of the last 10 points must settle...
     """
     _checks.choice("method", method, METHODS)
     points = _checks.integer("points", points, at_least=2)
@@ -203,7 +206,8 @@ def tail_slopes(dataset: xr.Dataset, points: Sequence[int] = (5, 10, 15)) -> xr.
     Examples
     --------
     >>> import sgdnoise as sn
-    >>> theory = sn.linear_response(sn.Problem(alpha=6), sn.SGD(batch=0.1), learning_rate=0.1, duration=2.0)
+    >>> problem, algorithm = sn.Problem(alpha=6), sn.SGD(batch=0.1)
+    >>> theory = sn.linear_response(problem, algorithm, 0.1, duration=2.0)
     >>> sn.tail_slopes(theory, points=(5, 10)).slope.values.round(4).tolist()
     [[0.0135], [0.014]]
     """

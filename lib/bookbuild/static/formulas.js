@@ -15,18 +15,8 @@
       performance.mark("formulas in view"); // for the benchmark
       return MathJax.typesetPromise();
     }).then(function () {
-      const watch = new ResizeObserver(makeReachable); // also tells the widths at the start
-      document.querySelectorAll("mjx-container[display]").forEach((formula) => watch.observe(formula));
-      document.fonts.ready.then(makeReachable); // the letters of a font that arrives late may be wider
+      document.dispatchEvent(new Event("formulas")); // there are now, with widths
     });
-  }
-
-  function makeReachable() {
-    // What scrolls must be reached by keyboard, and nothing else need be.
-    for (const formula of document.querySelectorAll("mjx-container[display]")) {
-      if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
-      else formula.removeAttribute("tabindex");
-    }
   }
 
   function begin() {

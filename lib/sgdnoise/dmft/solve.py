@@ -118,7 +118,8 @@ def solve_dmft(
     Examples
     --------
     >>> import sgdnoise as sn
-    >>> theory = sn.solve_dmft(sn.Problem(alpha=6), sn.SGD(batch=0.5), 0.1, 2.0, paths=500, realisations=2)
+    >>> problem, sgd = sn.Problem(alpha=6), sn.SGD(batch=0.5)
+    >>> theory = sn.solve_dmft(problem, sgd, 0.1, 2.0, paths=500, realisations=2)
     >>> dict(theory.sizes)
     {'realisation': 2, 'time': 21, 'waiting_time': 21}
     >>> sn.solve_dmft(sn.Problem(alpha=6), sn.GD(), 0.1, 2.0, paths=20)
