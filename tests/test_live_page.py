@@ -74,6 +74,28 @@ def test_a_run_is_drawn_over_the_theory_frame_by_frame(opened):
     assert all(float(cell) > 0 for cell in cells), cells
 
 
+def test_run_and_theory_are_compared_at_the_same_time(opened):
+    solution = "{time: [0, 1, 2], distance: [0, 10, 30], response: [5, 7]}"
+    for name, when, value in (
+        ("distance", 0, 0),
+        ("distance", 1, 10),
+        ("distance", 1.5, 20),
+        ("distance", 9, 30),  # after its end: the last
+        ("response", 1.5, 6),
+        ("response", 0.5, float("nan")),  # before the waiting time
+        ("distance", "NaN", float("nan")),
+    ):
+        assert opened.evaluate(f"sgdnoise.theory.at({solution}, '{name}', {when})") == pytest.approx(value, nan_ok=True)
+    young = (
+        "{time: [0, 0.3], distance: [0, 1], loss: [1, 1], magnetization: [0, 1], norm: [1, 1], correlation: [NaN, NaN],"
+    )
+    run = f"{{series: {young} response: [NaN, NaN]}}, wait: 60}}"
+    shown, end = opened.evaluate(f"[sgdnoise.view.read({run}, sgdnoise.page.theory), sgdnoise.page.theory.loss.at(-1)]")
+    expected = opened.evaluate("sgdnoise.theory.at(sgdnoise.page.theory, 'loss', 0.3)")
+    assert shown["loss"] == {"run": 1, "theory": expected}
+    assert expected > 1.2 * end
+
+
 @pytest.mark.parametrize("name", SLIDERS)
 def test_every_slider_changes_the_curves(opened, name):
     press(opened, "input[name=features]", "ArrowLeft", 2)  # fewer features: quicker, and as good for this

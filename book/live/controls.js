@@ -72,7 +72,7 @@
       cells[name] = { run: element("td"), theory: element("td") };
       return element("tr", {}, element("th", { scope: "row" }, label), cells[name].run, cells[name].theory);
     });
-    const heads = ["at the end of the curves", "simulation", "theory"];
+    const heads = ["at the last step so far", "simulation", "theory"];
     const head = element("tr", {}, ...heads.map((words) => element("th", { scope: "col" }, words)));
     const parts = [element("thead", {}, head), element("tbody", {}, ...body)];
     return { cells, node: element("table", { className: "live-readings" }, ...parts) };

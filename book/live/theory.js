@@ -42,5 +42,16 @@
     return `${algorithm}, dt = ${point.rate}`;
   }
 
-  live.theory = { describe, differences, kind, nearest };
+  // One curve of a solution at a time, between its points by a straight line; those from the waiting time on have no earlier.
+  function at({ time, ...curves }, name, when) {
+    const values = curves[name];
+    const times = time.slice(time.length - values.length);
+    if (!(when >= times[0] - 1e-9)) return NaN;
+    const next = times.findIndex((t) => t >= when - 1e-9);
+    if (next <= 0) return values[next === 0 ? 0 : values.length - 1];
+    const part = (when - times[next - 1]) / (times[next] - times[next - 1]);
+    return values[next - 1] + part * (values[next] - values[next - 1]);
+  }
+
+  live.theory = { at, describe, differences, kind, nearest };
 })((window.sgdnoise = window.sgdnoise || {}));

@@ -22,15 +22,17 @@
     return values.length === 0 ? NaN : values[values.length - 1];
   }
 
-  // The last value of every observable, of the run and of the theory.
+  // Every observable of the run at its last step, and of the theory at the same time (without a run, at its end).
   function read(run, theory) {
+    const now = run === null ? theory && last(theory.time) : last(run.series.time);
+    const expected = (name) => theory && live.theory.at(theory, name, now);
     const found = {};
     for (const name of ["distance", "loss", "magnetization"]) {
-      found[name] = { run: run === null ? NaN : last(run.series[name]), theory: theory && last(theory[name]) };
+      found[name] = { run: run === null ? NaN : last(run.series[name]), theory: expected(name) };
     }
     found.slope = {
       run: run === null ? NaN : last(displacement(run.series, run.wait)) / last(run.series.response),
-      theory: theory && last(theory.displacement) / last(theory.response),
+      theory: theory && expected("displacement") / expected("response"),
     };
     return found;
   }
@@ -112,8 +114,8 @@
       show("fdt", "integrated response χ", "displacement B", widest, LEAST_TEMPERATURE * widest, fdt);
       for (const [name, values] of Object.entries(read(run, theory))) {
         const { run: first, theory: second } = this.readings.cells[name];
-        first.textContent = live.words.round(values.run);
-        second.textContent = values.theory === null ? "–" : live.words.round(values.theory);
+        first.textContent = live.words.reading(values.run);
+        second.textContent = live.words.reading(values.theory);
       }
     }
 
@@ -122,9 +124,9 @@
       const label = (name, what, reading) => {
         this.figures[name].canvas.setAttribute("aria-label", live.words.plotLabel(what, reading));
       };
-      label("distance", "Distance between the two networks against time, at the end", readings.distance);
-      label("loss", "Loss per feature against time, at the end", readings.loss);
-      label("fdt", "Displacement against integrated response, ratio at the end", readings.slope);
+      label("distance", "Distance between the two networks against time, now", readings.distance);
+      label("loss", "Loss per feature against time, now", readings.loss);
+      label("fdt", "Displacement against integrated response, ratio now", readings.slope);
     }
   }
 

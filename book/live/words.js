@@ -7,6 +7,12 @@
     return Number.isFinite(value) ? String(Number(value.toPrecision(3))) : "–";
   }
 
+  // A number of the table, with all its three digits, so that a column does not jump.
+  function reading(value) {
+    if (value === null || !Number.isFinite(value)) return "–";
+    return value === 0 || Math.abs(value) >= 1e-4 ? value.toPrecision(3) : round(value);
+  }
+
   // Why these settings cannot be run, or nothing.
   function refusal({ batch, persistence, rate }) {
     if (persistence === null || batch === 1) return "";
@@ -50,5 +56,5 @@
     return `${what}: ${round(run)} in the simulation, ${theory === null ? "no theory" : `${round(theory)} in theory`}`;
   }
 
-  live.words = { divergence, finished, plotLabel, refusal, round, running, theoryLegend };
+  live.words = { divergence, finished, plotLabel, reading, refusal, round, running, theoryLegend };
 })((window.sgdnoise = window.sgdnoise || {}));
