@@ -57,9 +57,9 @@ def test_results_are_adopted_and_shown(places):
     text = benchmarks.tables()
     assert "| (ii) | 1 |  | 1/12.3 | 1/12 | 31% |" in text
     assert "| (i) all sizes | 1 | | 1/17.2 | 1/12 | |" in text, "the goal is for all sizes together"
-    assert "| T=200 | 0.3 s | 1 s |" in text
+    assert "| $T=200$ | 0.3 s | 1 s |" in text
     assert "| 200 | 10,000 | 3,000 | extrapolated" in text
-    assert "| 200 | 4,000 | 1e-14 | 40 | 36 |" in text, "the best damping among those that converged"
+    assert "| 200 | 4,000 | 1×10⁻¹⁴ | 40 | 36 |" in text, "the best damping among those that converged"
     assert "| steps | 2.1 | 1.2 | steps = 400: 1.5 s, 80 MB |" in text
 
     assert "half of the 3 pages load in 0.31 s or less, the slowest, `notebooks/live.html`, in 0.52 s" in text

@@ -100,7 +100,7 @@ def test_the_whole_site_is_small(built):
         ("a.querySelector('p').style.cssText = 'width: 3000px'", "beyond the edge"),
         ("a.querySelector('p').style.fontSize = '6px'", "text of 6px"),
         ("a.querySelector('p').style.cssText = 'width: 50px; overflow: hidden; white-space: nowrap'", "text cut off"),
-        ("a.querySelector('div.cell:not([class*=tag_]) pre').prepend('wide '.repeat(40))", "code wider than its column"),
+        ("a.querySelector('div.cell:not([class*=tag_]) pre').prepend('wide '.repeat(40))", "code wider than"),
         ("a.querySelector('p').style.cssText = 'width: 50px; overflow: auto; white-space: nowrap'", "without a sign"),
         ("a.querySelector('img').style.background = 'none'", "no white ground"),
         ("a.querySelector('img').style.cssText = 'width: 90px; min-width: 0'", "drawn too small"),

@@ -5,9 +5,11 @@ measure anything, because it would measure how busy the machine is with building
 """
 
 import json
+import re
 from typing import Any
 
 from bookbuild import paths
+from bookbuild.numerals import printed
 
 
 def adopt() -> None:
@@ -62,7 +64,7 @@ def simulation_table(results: dict[str, Any]) -> str:
     for row in results["work"]:
         jax = f"1/{row['numpy_over_jax']:.1f}" if row["numpy_over_jax"] else ""
         ours, goal = f"1/{row['numpy_over_ours']:.1f}", "" if row in sizes else f"1/{row['goal']}"
-        lines.append(f"| {row['work']} | 1 | {jax} | {ours} | {goal} | {row['part_of_gemm']:.0%} |")
+        lines.append(f"| {in_maths(row['work'])} | 1 | {jax} | {ours} | {goal} | {row['part_of_gemm']:.0%} |")
         if sizes and row is sizes[-1]:
             fast, plain = (sum(size[f"{engine}_seconds"] for size in sizes) for engine in ("ours", "numpy"))
             lines.append(f"| (i) all sizes | 1 | | 1/{plain / fast:.1f} | 1/{row['goal']} | |")
@@ -75,11 +77,21 @@ def simulation_table(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def in_maths(words: str) -> str:
+    r"""Set the parameters in the name of a benchmark as formulas.
+
+    >>> in_maths("T=2,000, b=0.3, tau=2")
+    '$T=2{,}000$, $b=0.3$, $\\tau=2$'
+    """
+    parts = re.compile(r"\b(N|T|b|tau)=([\d.,]*\d)")
+    return parts.sub(lambda m: f"${m[1].replace('tau', chr(92) + 'tau')}={m[2].replace(',', '{,}')}$", words)
+
+
 def theory_table(results: dict[str, Any]) -> str:
     """Say how long the theory takes at the sizes that were promised."""
     lines = ["## Theory", "", "| size ($T$ steps) | measured | goal |", "|---|---|---|"]
     for name, row in results["targets"].items():
-        lines.append(f"| {name} | {row['seconds']:.2g} s | {row['promised']:g} s |")
+        lines.append(f"| {in_maths(name)} | {row['seconds']:.2g} s | {row['promised']:g} s |")
     lines += [
         "",
         "For scale, with the public solver of these equations: 30 of its iterations at its published times (one"
@@ -112,7 +124,9 @@ def iteration_table(results: dict[str, Any]) -> str:
         if reached and (size not in best or row["ratio"] < best[size]["ratio"]):
             best[size] = row
     for (steps, paths_, tolerance), row in sorted(best.items()):
-        lines.append(f"| {steps} | {paths_:,} | {tolerance:.0e} | {row['iterations']} | {row['ratio']:.0f} |")
+        lines.append(
+            f"| {steps} | {paths_:,} | {printed(f'{tolerance:.0e}')} | {row['iterations']} | {row['ratio']:.0f} |"
+        )
     return "\n".join(lines)
 
 

@@ -31,7 +31,7 @@ class Problem:
     margin
         Margin :math:`\kappa` of the loss.
     init_variance
-        Variance :math:`R \ge 0` of each weight at time zero.
+        Variance :math:`R_0 \ge 0` of each weight at time zero.
     loss
         Loss per sample; the squared hinge unless another :class:`~sgdnoise.Loss` is given.
 

@@ -2,7 +2,7 @@ r"""Finite-size training runs: the update rule of the paper (Eq. 2) on sampled d
 
 .. math:: w(t+dt) = w(t) - dt\Big[\sum_\mu s_\mu(t)\,\ell'(h_\mu(t))\,\frac{y_\mu x_\mu}{\sqrt N} + \lambda w(t)\Big]
 
-from :math:`w(0)\sim\mathcal N(0, R\,I_N)`.
+from :math:`w(0)\sim\mathcal N(0, R_0\,I_N)`.
 
 Time index: the value at ``time[k]`` is that of the weights after ``k`` steps; the step from ``k`` to ``k+1`` uses the
 batch ``s(k)``. Random numbers: ``seed`` spawns one stream per realisation, and each of those one for the data, one
