@@ -4,10 +4,10 @@
   const dark = document.documentElement.dataset.theme === "dark";
   const complaints = [];
   const about = (element) => `<${element.tagName.toLowerCase()} class="${element.className}"> ${element.textContent.trim().slice(0, 40)}`;
-  const clips = (element) => /auto|scroll|hidden|clip/.test(getComputedStyle(element).overflowX);
+  const scrolls = (element) => /auto|scroll/.test(getComputedStyle(element).overflowX);
   const contained = new Map([[document.body, false], [document.documentElement, false]]);
   const inside = (element) => {  // of a box that scrolls by itself
-    if (!contained.has(element)) contained.set(element, clips(element) || inside(element.parentElement));
+    if (!contained.has(element)) contained.set(element, scrolls(element) || inside(element.parentElement));
     return contained.get(element);
   };
   if (document.documentElement.scrollWidth > width) complaints.push(`the page is ${document.documentElement.scrollWidth} wide`);
@@ -30,9 +30,9 @@
       if (/hidden|clip/.test(style.overflowX) && element.scrollWidth > element.clientWidth + 1)
         complaints.push(`text cut off: ${about(element)}`);
     }
-    const hidden = clips(element) ? element.scrollWidth - element.clientWidth - element.scrollLeft : 0;
+    const hidden = scrolls(element) ? element.scrollWidth - element.clientWidth - element.scrollLeft : 0;
     if (element.tagName === "PRE" && width > 1000 && hidden > 1) complaints.push(`code wider than its column: ${about(element)}`);
-    if (hidden > 1 && /auto|scroll/.test(getComputedStyle(element).overflowX) && getComputedStyle(element).maskImage === "none")
+    if (hidden > 1 && getComputedStyle(element).maskImage === "none")
       complaints.push(`goes on without a sign of it: ${about(element)}`);
     if (element.tagName === "IMG") {
       const style = getComputedStyle(element);

@@ -145,7 +145,7 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
     """Write the table of the claims, in MyST."""
     mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗"}
     lines = [verdicts(claims, found), ""]
-    lines += [":::{list-table}", ":class: scorecard", ":header-rows: 1", ":widths: 6 44 50", ""]
+    lines += [":::{list-table}", ":class: stacked", ":header-rows: 1", ":widths: 6 44 50", ""]
     lines += ["* - ", "  - What the paper says, and what we tested", "  - What we found"]
     for entry in claims:
         finding = found[entry.name]

@@ -103,7 +103,7 @@ def _inside(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
 
 def table(symbols: Iterable[Symbol]) -> str:
     """Write the glossary, in MyST."""
-    lines = [":::{list-table}", ":class: glossary", ":header-rows: 1", ":widths: 15 40 25 20", ""]
+    lines = [":::{list-table}", ":class: glossary stacked", ":header-rows: 1", ":widths: 15 40 25 20", ""]
     lines += ["* - Symbol", "  - Meaning", "  - In the library", "  - Where it is defined"]
     for entry in symbols:
         lines += [f"* - ${entry.tex[0]}$", f"  - {entry.meaning[0].upper()}{entry.meaning[1:]}."]

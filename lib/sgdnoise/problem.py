@@ -3,8 +3,9 @@ r"""The learning problem: a mixture of two Gaussians, a one-layer network, a los
 Data: :math:`y_\mu x_\mu = v/\sqrt N + \sqrt\Delta\,z_\mu` with :math:`v=(1,\dots,1)`, :math:`z_\mu` standard normal
 and :math:`\mu = 1\dots M = \alpha N`. The network minimises (Eq. 1 of the paper)
 
-.. math:: L(w) = \sum_\mu \ell\Big(y_\mu \frac{x_\mu\cdot w}{\sqrt N}\Big) + \frac\lambda2 |w|^2,
-          \qquad \ell(h) = \tfrac12 (\kappa - h)_+^2 .
+.. math:: L(w) = \sum_\mu \ell\Big(y_\mu \frac{x_\mu\cdot w}{\sqrt N}\Big) + \frac\lambda2 |w|^2
+
+with :math:`\ell(h) = \tfrac12 (\kappa - h)_+^2`.
 """
 
 from dataclasses import dataclass, field

@@ -76,7 +76,8 @@ def simulate(
         Any whole number from 0; the same seed gives the same bits, whatever ``workers``.
     waiting_times
         Times :math:`t_w` from which ``correlation`` :math:`C(t,t_w) = w(t)\cdot w(t_w)/N` and ``integrated_response``
-        :math:`\chi(t,t_w) = dt\sum_{t_w<t'\le t}R(t',t_w)`, :math:`R(t_w+dt,t_w)=1`, are measured.
+        :math:`\chi(t,t_w)` are measured: the sum of :math:`dt\,R(t',t_w)` over :math:`t_w<t'\le t`, where
+        :math:`R(t_w+dt,t_w)=1`.
     stop_gradient
         A replica stops, and keeps its weights, as soon as :math:`|\tilde\nabla L|^2/(bN)` of its stochastic gradient is
         at most this (the paper: 1e-10). Its ``stopping_time`` is in the dataset, NaN where it never stopped.
