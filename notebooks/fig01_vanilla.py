@@ -144,35 +144,13 @@ def plot_curves(axes, cases, names):
     for (theory, network), name, color, marker in zip(
         cases, names, plotting.SERIES, "osD^v", strict=False
     ):
-        curve = sn.fdt_curve(theory.sel(waiting_time=slice(4.8, 7.2))).mean(
-            ("realisation", "waiting_time")
-        )
+        curve = sn.fdt_curve(theory.sel(waiting_time=slice(4.8, 7.2)))
         curve = curve.sel(lag=slice(0, 4.81))
-        axes.plot(
-            curve.normalised_correlation,
-            curve.normalised_response,
-            "-",
-            color=color,
-            gid=f"theory, {name}",
+        plotting.draw_fdt(
+            axes, curve, linestyle="-", color=color, gid=f"theory, {name}"
         )
-        points = (
-            sn.fdt_curve(network)
-            .mean("waiting_time")
-            .sel(lag=[0.4, 0.8, 1.2, 2.0, 3.2], method="nearest")
-        )
-        x, y = (
-            plotting.mean_and_error(points[axis])
-            for axis in ("normalised_correlation", "normalised_response")
-        )
-        bars = {
-            "markersize": 3,
-            "elinewidth": 0.7,
-            "color": color,
-            "fmt": marker,
-            "label": name,
-        }
-        axes.errorbar(x[0], y[0], 2 * y[1], 2 * x[1], **bars)
-    axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
+        lags, points = (0.4, 0.8, 1.2, 2.0, 3.2), sn.fdt_curve(network)
+        plotting.draw_fdt(axes, points, lags, fmt=marker, color=color, label=name)
 
 
 def plot_temperature(axes, values, cases, label):

@@ -130,34 +130,13 @@ def plot_curves(axes, family, letter):
     for (value, algorithm), color, marker in zip(
         family.items(), plotting.SERIES, "osD^v", strict=False
     ):
-        curve = (
-            sn.fdt_curve(theory[algorithm])
-            .mean(("realisation", "waiting_time"))
-            .sel(lag=slice(0, 4.01))
+        name = f"${letter}={value:g}$"
+        curve = sn.fdt_curve(theory[algorithm]).sel(lag=slice(0, 4.01))
+        plotting.draw_fdt(
+            axes, curve, linestyle="-", color=color, gid=f"theory, {name}"
         )
-        theory_name = f"theory, ${letter}={value:g}$"
-        axes.plot(
-            curve.normalised_correlation,
-            curve.normalised_response,
-            "-",
-            color=color,
-            gid=theory_name,
-        )
-        points = sn.fdt_curve(network[algorithm]).mean("waiting_time")
-        points = points.sel(lag=[0.1, 0.25, 0.5, 1.0, 2.0, 3.5], method="nearest")
-        x, y = (
-            plotting.mean_and_error(points[axis])
-            for axis in ("normalised_correlation", "normalised_response")
-        )
-        bars = {
-            "markersize": 3,
-            "elinewidth": 0.7,
-            "color": color,
-            "fmt": marker,
-            "label": f"${letter}={value:g}$",
-        }
-        axes.errorbar(x[0], y[0], 2 * y[1], 2 * x[1], **bars)
-    axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
+        lags, points = (0.1, 0.25, 0.5, 1.0, 2.0, 3.5), sn.fdt_curve(network[algorithm])
+        plotting.draw_fdt(axes, points, lags, fmt=marker, color=color, label=name)
     axes.legend(fontsize=7)
 
 

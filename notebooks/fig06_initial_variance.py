@@ -98,35 +98,13 @@ figure, (left, right) = plt.subplots(1, 2)
 for variance, color, marker, style in zip(
     variances, plotting.SERIES, "osD", ("-", "--", ":"), strict=False
 ):
-    curve = sn.fdt_curve(theory[variance], waiting_time=[3.0, 3.5, 4.0]).mean(
-        ("realisation", "waiting_time")
-    )
+    name = f"$R_0={variance:g}$"
+    curve = sn.fdt_curve(theory[variance], waiting_time=[3.0, 3.5, 4.0])
     curve = curve.sel(lag=slice(0, 3.001))
-    name = f"theory, $R_0={variance:g}$"
-    left.plot(
-        curve.normalised_correlation,
-        curve.normalised_response,
-        color=color,
-        linestyle=style,
-        gid=name,
-    )
-    points = (
-        sn.fdt_curve(network[variance])
-        .mean("waiting_time")
-        .sel(lag=[0.2, 0.5, 1.0, 2.0], method="nearest")
-    )
-    x, y = (
-        plotting.mean_and_error(points[axis])
-        for axis in ("normalised_correlation", "normalised_response")
-    )
-    bars = {
-        "markersize": 3,
-        "elinewidth": 0.7,
-        "color": color,
-        "fmt": marker,
-        "label": f"$R_0={variance:g}$",
-    }
-    left.errorbar(x[0], y[0], 2 * y[1], 2 * x[1], **bars)
+    plotting.draw_fdt(left, curve, color=color, linestyle=style, gid=f"theory, {name}")
+    points = sn.fdt_curve(network[variance])
+    at = (0.2, 0.5, 1.0, 2.0)
+    plotting.draw_fdt(left, points, at, fmt=marker, color=color, label=name)
     slope = local[variance]
     nested = {"fillstyle": "none", "markersize": 3 + 2 * variances.index(variance)}
     right.errorbar(
@@ -135,10 +113,9 @@ for variance, color, marker, style in zip(
         2 * slope.error,
         fmt=marker,
         color=color,
-        label=f"$R_0={variance:g}$",
+        label=name,
         **nested,
     )
-left.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
 left.legend()
 right.axhline(0.05, color="0.5", linestyle="--", linewidth=1)
 right.axvline(

@@ -145,3 +145,25 @@ def test_a_page_of_prose_may_show_a_figure_of_a_notebook(executed, tmp_path, mon
     assert figures.BORROWED.findall(f"```{{figure}} /_build/figures/{place.name}\n") == [("page", "plot")]
     with pytest.raises(Refusal, match="notebook page has the figures plot, and no 'plan'"):
         figures.lend(tmp_path / "page.ipynb", "page", "plan")
+
+
+NORMALISED = ("normalised_correlation", "normalised_response")
+
+
+def test_an_fdt_plot_has_a_line_or_points_with_bars(figure):
+    shape = (4, 2, 3)  # realisation, waiting time, lag
+    values = np.random.default_rng(0).normal(size=(2, *shape))
+    dims = ("realisation", "waiting_time", "lag")
+    curve = xr.Dataset(
+        {name: (dims, value) for name, value in zip(NORMALISED, values, strict=True)},
+        coords={"lag": [0.0, 0.5, 1.0]},
+    )
+    (axes,) = figure.axes
+    plotting.draw_fdt(axes, curve, label="line")
+    plotting.draw_fdt(axes, curve, [0.49, 1.0], fmt="o", label="points")
+    table = figures.drawn(figure).set_index("curve")
+    mean = values.mean(axis=(1, 2))
+    np.testing.assert_allclose(table.loc["line", ["x", "y"]].to_numpy(float).T, mean)
+    np.testing.assert_allclose(table.loc["points", ["x", "y"]].to_numpy(float).T, mean[:, 1:])
+    error = values[1].mean(axis=1).std(axis=0, ddof=1) / 2
+    np.testing.assert_allclose(table.loc["points", "high"] - table.loc["points", "y"], 2 * error[1:])

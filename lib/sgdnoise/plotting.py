@@ -87,6 +87,23 @@ def draw(axes: Axes, variable: xr.DataArray, **style: Any) -> None:
     axes.fill_between(variable.time, mean - 2 * error, mean + 2 * error, color=line.get_color(), alpha=0.2, linewidth=0)
 
 
+def draw_fdt(axes: Axes, curve: xr.Dataset, lags: Sequence[float] | None = None, **style: Any) -> None:
+    """Draw an FDT plot, the mean over waiting times of a curve of :func:`sgdnoise.fdt_curve`.
+
+    Without lags a line, the mean over realisations; with lags the points at these, with two standard errors both ways.
+    """
+    curve = curve.mean("waiting_time")
+    axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
+    if lags is None:
+        mean = curve.mean("realisation")
+        axes.plot(mean.normalised_correlation, mean.normalised_response, **style)
+        return
+    points = curve.sel(lag=list(lags), method="nearest")
+    x, x_error = mean_and_error(points.normalised_correlation)
+    y, y_error = mean_and_error(points.normalised_response)
+    axes.errorbar(x, y, 2 * y_error, 2 * x_error, **{"markersize": 3, "elinewidth": 0.7} | style)
+
+
 def plain_ticks(axis: Axis, values: Sequence[float]) -> None:
     """Put ticks of a logarithmic axis at these values and write them as plain numbers."""
     axis.set_major_locator(FixedLocator(values))
