@@ -19,8 +19,8 @@
 # :::
 #
 # A paper never says everything. Where this one leaves a parameter or a procedure open we had to choose; here is each
-# choice, and what happens to the results if it is made differently. At the end are the places where the paper
-# contradicts itself.
+# choice, and what happens to the results if it is made differently. At the end are slips of the paper:
+# contradictions, misprints, and parameters that are missing.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -111,7 +111,9 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 # SGD we fit lags up to 2.5, by when most of the plot is traced; the window matters by several per cent. For p-SGD it
 # decides the result wherever there is no plateau, and we use $T_\mathrm{int}$, which has no window. The table is
 # linear response, which has no sampling error; for p-SGD it leaves out that the weights fit a batch that stays, and
-# is too high where that matters ({doc}`/notebooks/temperature`).
+# is too high where that matters ({doc}`/notebooks/temperature`). The last column is the limit of the slope at long lag,
+# that of the softest mode, which is reached only when little of the plot is left; *none* where the slope grows without
+# limit.
 
 # %% tags=["hide-input"]
 # Write the table.
@@ -158,9 +160,10 @@ show(
 # ## Switching probabilities
 #
 # In continuous time a sample enters the batch at rate $1/\tau$ and leaves at rate $(1-b)/(b\tau)$. A step of length
-# $dt$ can use these rates times $dt$ as probabilities (Euler, which is what the paper describes, and our default), or
-# the exact probabilities of the jump process. The memory of one step is then $\rho = 1-dt/(b\tau)$ or
-# $e^{-dt/(b\tau)}$. At the paper's $dt=0.2$ the difference is not small.
+# $dt$ can use these rates times $dt$ as probabilities (Euler, our default: only with it is $\tau=dt/b$ exactly vanilla
+# SGD, as the paper has it; the paper does not say which it uses), or the exact probabilities of the jump process. The
+# memory of one step is then $\rho = 1-dt/(b\tau)$ or $e^{-dt/(b\tau)}$. At the paper's $dt=0.2$ the difference is not
+# small.
 
 # %%
 separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0, margin=1.0)
@@ -269,7 +272,7 @@ claim(
 # ## After the stop
 #
 # The rule is applied to each replica by itself. A replica that has met it keeps its weights while the other goes on;
-# that is our choice. The other one is to let both go on to a fixed time.
+# that is our choice. The alternative is to let both go on to a fixed time.
 
 # %%
 free = {

@@ -21,9 +21,10 @@
 #
 # *Figure 1 of the paper.* Train until the start is forgotten, wait until $t_w$, and plot the integrated response
 # $\chi(t,t_w)$ against the correlation $C(t,t_w)$, both divided by $C(t_w,t_w)$, as $t$ grows. In equilibrium the plot
-# is a straight line of slope $-1/T$. The paper finds such a line for vanilla SGD and calls its $T$ the effective
-# temperature: it grows with the learning rate, is largest for batches of intermediate size, and vanishes where the data
-# can be separated.
+# is a straight line of slope $-1/T$. (From here on *slope* means $T$ itself, that of the displacement
+# $C(t_w,t_w)-C(t,t_w)$ against $\chi(t,t_w)$: the plot turned on its side.) The paper finds such a line for vanilla SGD
+# and calls its $T$ the effective temperature: it grows with the learning rate, is largest for batches of intermediate
+# size, and vanishes where the data can be separated.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -56,9 +57,10 @@ theory_size, network_size = {
 }[profile]
 
 # %% [markdown]
-# The unsatisfiable case is $\alpha=6$, $\Delta=\lambda=\kappa=1$, at four learning rates with $b=0.1$ and at five batch
-# sizes with $dt=0.1$; mean-field theory, and real networks whose response is measured with random probes. Twelve units
-# of time are enough to become stationary, by the test of `sn.effective_temperature`.
+# The unsatisfiable case is $\alpha=6$, $\Delta=\lambda=\kappa=1$, at the paper's four learning rates and two smaller
+# ones, 0.04 and 0.08, with $b=0.1$ and at five batch sizes with $dt=0.1$; mean-field theory, and real networks whose
+# response is measured with random probes. Twelve units of time are enough to become stationary, by the test of
+# `sn.effective_temperature`.
 
 # %%
 problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
@@ -327,8 +329,9 @@ claim(
 # ---
 # FDT plots of vanilla SGD, $\alpha=6$, $\Delta=\lambda=\kappa=1$, mean over waiting times from 4.8 to 7.2. Above:
 # learning rates at $b=0.1$. Below: batch sizes at $dt=0.1$. Lines: mean-field theory; symbols: networks with $N=$
-# {glue:}`features` features, mean of {glue:}`data_sets` data sets with two standard errors. On the right the slope of
-# the line over lags up to 2.5 and, between the two, the FDT plot of the separable case $\alpha=2$, $b=0.5$,
+# {glue:}`features` features, mean of {glue:}`data_sets` data sets with two standard errors. On the right the
+# temperature, read off a line over lags up to 2.5, for theory (dots) and networks (open squares), also at two learning
+# rates that are not on the left; and, between the two, the FDT plot of the separable case $\alpha=2$, $b=0.5$,
 # $\Delta=0.5$, $\lambda=0$ at $t_w=$ {glue:}`late` for three of the learning rates, with $1-B/C(t_w,t_w)$ in the
 # place of the correlation.
 # ```
@@ -338,8 +341,8 @@ claim(
 # than in proportion and the line is a chord of that curve. The maximum in the batch size has two reasons: near the full
 # batch nothing is left to fluctuate, and a small batch pulls weakly.
 #
-# In the separable case the weights come to rest: at $dt=$ {glue:}`rest_rate` the ratio of squared displacement to
-# response, {glue:text}`rest_then` at the first waiting time, is {glue:text}`rest_now` at the last.
+# In the separable case the weights come to rest: at $dt=$ {glue:}`rest_rate` the ratio $B/\chi$ at lag 6
+# is {glue:text}`rest_then` at the first waiting time and {glue:text}`rest_now` at the last.
 #
 # The paper takes the line to be straight, with one temperature at all lags. To the eye it is. But over lags from 1.5 to
 # 2.5 its slope is lower by {glue:text}`fall` per cent than up to 0.5, and the theory of {doc}`/notebooks/temperature`
@@ -348,6 +351,7 @@ claim(
 # :::{admonition} What was found
 # :class: found
 # - Of the paper's batch sizes $b=$ {glue:text}`middle` is the hottest. Where the data can be separated,
-#   {glue:text}`rest` per cent of the temperature is left after $t=$ {glue:}`late`.
+#   $B/\chi$ after $t=$ {glue:}`late` is {glue:text}`rest` per cent of the temperature of the UNSAT case at the same
+#   learning rate.
 # - The slope falls with the lag, by {glue:text}`fall` per cent; a temperature has to name its window.
 # :::

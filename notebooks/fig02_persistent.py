@@ -20,8 +20,9 @@
 # :::
 #
 # *Figure 2 of the paper.* In p-SGD a sample that has left the batch stays out for a time $\tau$ on average, and the
-# batch is remembered for a time $b\tau$. The paper finds a curved FDT plot: no temperature at short lags, where the
-# batch is frozen, and a straight part beyond $b\tau$ whose slope is the effective temperature. It grows with $\tau$ and
+# batch is remembered for a time $b\tau$. The paper finds a curved FDT plot: temperature zero at the shortest lags,
+# where the batch is frozen, and a straight part beyond $b\tau$ that gives the effective temperature (*slope* means $T$
+# here, as in {doc}`/notebooks/fig01_vanilla`). It grows with $\tau$ and
 # has a maximum in $b$.
 
 # %% tags=["parameters"]
@@ -99,8 +100,8 @@ for algorithm in algorithms:
     )
 
 # %% [markdown]
-# Three readings of each plot. The paper's, the slope of the last points, has to name a lag; here are two, over ten
-# steps that end at the lags 1 and 2. And the chord $T_\mathrm{int}$ from one end of the plot to the other
+# Three readings of each plot. The paper's, the slope of the last points, has to name a lag; here are two, over the
+# half unit of time that ends at the lags 1 and 2. And the chord $T_\mathrm{int}$ from one end of the plot to the other
 # ({doc}`/notebooks/temperature`), which needs no window.
 
 # %%
@@ -275,11 +276,11 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 #   temperatures of each on a logarithmic scale, against persistence above and the batch fraction below: two slopes
 #   and the chord.
 # ---
-# FDT plots of p-SGD, $\alpha=8$, $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`, mean over waiting times from 4 on.
-# Above: persistence times at $b=0.3$. Below: batch sizes at $\tau=2$. Lines: mean-field theory; symbols: networks
-# with $N=$ {glue:}`features` features, mean of {glue:}`data_sets` data sets with two standard errors. Right: the
-# slope of the ten steps that end at lag 1 and at lag 2, and the chord $T_\mathrm{int}$, from theory, with two
-# standard errors; readings that are not known to 30 per cent are left out.
+# FDT plots of p-SGD, $\alpha=8$, $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`, mean over waiting times from 4 on
+# (networks: 5, 6, 7). Above: persistence times at $b=0.3$. Below: batch sizes at $\tau=2$. Lines: mean-field theory;
+# symbols: networks with $N=$ {glue:}`features` features, mean of {glue:}`data_sets` data sets with two standard errors.
+# Right: the slope over the half unit of time that ends at lag 1 and at lag 2, and the chord $T_\mathrm{int}$, from
+# theory, with two standard errors; readings that are not known to 30 per cent are left out.
 # ```
 #
 # At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of the
@@ -298,6 +299,6 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # :class: found
 # - At short lags the plot is cold: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of
 #   $T_\mathrm{int}$.
-# - Where the batch outlives the softest mode, at $b=0.3$ for $\tau$ above {glue:text}`limit`, the slope has no limit.
-#   At $\tau=4$ it grows by a factor {glue:text}`growth` from the lag $b\tau$ to twice that.
+# - Where the batch outlives the softest mode, at $b=0.3$ for $\tau$ above {glue:text}`limit`, the slope grows without
+#   limit. At $\tau=4$ it grows by a factor {glue:text}`growth` from the lag $b\tau$ to twice that.
 # :::

@@ -260,14 +260,15 @@ glue(
 # The paper does not give the time of its theoretical points. At $t=$ {glue:}`until` the slowest runs still move: from
 # there to the stop the distance changes by up to {glue:text}`moved`.
 #
-# Something the paper does not mention: with $b=0.3$ and $\tau=0.5$ the switching probabilities of one step of length
-# 0.2 add up to more than one, so that a sample in the batch is *less* likely than others to be in the next. The
-# leftmost point of the upper panel is quieter than vanilla SGD ({doc}`/notebooks/choices`), and at $b=0.1$, $\tau=2$
-# the algorithm *is* vanilla SGD.
+# Something the paper does not mention: with Euler's switching probabilities, at $b=0.3$ and $\tau=0.5$ those of one
+# step of length 0.2 add up to more than one, so that a sample in the batch is *less* likely than others to be in the
+# next. The leftmost point of the upper panel is quieter than vanilla SGD ({doc}`/notebooks/choices`), and at $b=0.1$,
+# $\tau=2$ the algorithm *is* vanilla SGD.
 #
 # :::{admonition} What was found
 # :class: found
 # - Of the paper's batch sizes $b=$ {glue:text}`middle` takes the replicas farthest apart.
 # - Networks against theory at $t=$ {glue:}`until`: the least certain of the ten points is off by {glue:text}`misfit`.
-# - At its shortest persistence the paper's algorithm has batches that avoid each other, which it does not mention.
+# - With Euler's probabilities successive batches avoid each other at the shortest persistence; the paper does not
+#   mention it.
 # :::

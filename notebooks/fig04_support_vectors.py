@@ -51,7 +51,8 @@ size = {
 problem = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0, margin=1.0)
 rate = 0.2
 batches, persistences = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8), (0.5, 1.0, 2.0, 4.0, 8.0)
-# Euler's switching probabilities must not exceed one: short memory, large batch.
+# Euler's switching probabilities must not exceed one, which leaves out short
+# persistence with a small batch.
 pairs = [
     (b, tau) for b in batches for tau in persistences if (1 - b) / b * rate / tau <= 1
 ]
@@ -169,15 +170,16 @@ for name in "dc":
 #   Distance of two replicas against the fraction of support vectors, one line for each batch fraction with a symbol
 #   for each persistence time, and error bars in both directions.
 # ---
-# Distance $d_0$ between two replicas and fraction $c_0$ of samples within the margin when training stops
-# ($|\tilde\nabla L|^2\le10^{-10}\,bN$), for {glue:}`pairs` pairs of batch size (one line each) and persistence
+# Distance $d_0$ between two replicas and fraction $c_0$ of samples within the margin when training stops (squared
+# stochastic gradient at most $10^{-10}\,bN$), for {glue:}`pairs` pairs of batch size (one line each) and persistence
 # (symbol); $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$, $N=$ {glue:}`features`; means over
-# {glue:}`data_sets` data sets with two standard errors.
+# {glue:}`data_sets` data sets with two standard errors. Pairs for which Euler's probabilities would exceed one are left
+# out.
 # ```
 #
-# The points do not lie on one curve: noise does not fix $c_0$. From $b=0.4$ to $b=0.8$ at $\tau=2$ the distance
-# changes by {glue:text}`both_d` and the fraction by {glue:text}`both_c`. And the count itself still moves when the
-# rule stops it ({doc}`/notebooks/choices`).
+# The points do not lie on one curve: noise does not fix $c_0$. From $b=0.4$ to $b=0.8$ at $\tau=2$ the distance changes
+# by {glue:text}`both_d` and the fraction by {glue:text}`both_c`: there, less noise goes with fewer support vectors. And
+# the count itself still moves when the rule stops it ({doc}`/notebooks/choices`).
 #
 # :::{admonition} What was found
 # :class: found

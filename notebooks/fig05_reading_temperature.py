@@ -221,8 +221,9 @@ claim(
 # For p-SGD the slopes for different $n$ differ near the end of the run, because each is the slope some $n/2$ steps
 # before it, and come together farther away, where the slope changes little over a few steps. That happens with a
 # plateau and without one; their agreement does not show that one was reached. Around the lag $b\tau=0.4$ the slope is
-# {glue:text}`around`. Over lags from 1 to 2, where the points of the right panel rise slowly and their errors allow a
-# plateau, it is {glue:text}`beyond`; the paper has 0.2.
+# {glue:text}`around`. Over lags from 1 to 2, averaged over waiting times, it is {glue:text}`beyond`; the paper has 0.2.
+# That is not yet the plateau: in linear response the slope goes on rising beyond lag 2, and its limit at long lag is
+# lower ({doc}`/notebooks/choices`).
 #
 # :::{admonition} What was found
 # :class: found

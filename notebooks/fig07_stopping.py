@@ -215,16 +215,17 @@ glue("never", never, display=False)
 #   lines at the mean stopping times.
 # ---
 # Fraction of samples within the margin, $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$. Left: batch sizes at
-# $\tau=2$. Right: persistence times at $b=0.3$. Lines: theory, until $t=$ {glue:}`until`; symbols: networks with $N=$
+# $\tau=2$. Right: persistence times at $b=0.3$. Lines: theory, with bands of two standard errors, until
+# $t=$ {glue:}`until`; symbols: networks with $N=$
 # {glue:}`features`, mean of {glue:}`data_sets` data sets with two standard errors; dashed: mean stopping time. A
 # network that has stopped keeps its value, and enters the mean with it. Runs that did not stop: {glue:}`never`.
 # ```
 #
-# The theory does not stop, and its lines show what the rule hides: the fraction goes on falling.
-# At $b=0.8$ the networks keep {glue:text}`frozen` from their stop on, while the theory has {glue:text}`onward` at
-# $t=$ {glue:}`until`. Close to a solution every force is proportional to what is left of it, and the batches go on
-# pushing samples over the margin one after the other, however small the steps. What the paper calls $c_0$ is the
-# count at a threshold ({doc}`/notebooks/choices`).
+# The theory does not stop, and its fraction goes on falling. At $b=0.8$ the networks keep {glue:text}`frozen` from
+# their stop on, while the theory has {glue:text}`onward` at $t=$ {glue:}`until`; a part of the difference was there
+# before the stop. Networks that are not stopped go on, too ({doc}`/notebooks/choices`). Close to a solution every force
+# is proportional to the distance that is left to the margin, so that samples go on being pushed over it, however small
+# that distance is. What the paper calls $c_0$ is the count at a threshold.
 #
 # The energies agree in part. In {glue:text}`inside` cases the mean loss per feature at the stop lies between
 # $10^{-10}$ and $10^{-9}$; the clearest exception is {glue:text}`clearest`, the highest value {glue:text}`highest`.

@@ -218,7 +218,8 @@ glue(
 #
 # :::{admonition} What was found
 # :class: found
-# - The plateaus of GD and SGD differ, by {glue:text}`gap` in the loss.
+# - At the smallest learning rate here the loss of SGD is higher than that of GD by {glue:text}`gap`; a part of that is
+#   still noise.
 # - The reason, which the paper does not have: SGD at ridge $\lambda$ ends in the minimum that belongs to $\lambda/b$.
 #   The magnetisations should then differ by {glue:text}`explained` when the learning rate vanishes, and differ by
 #   {glue:text}`measured` at the smallest one here.

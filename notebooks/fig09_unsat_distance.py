@@ -239,16 +239,17 @@ claim(
 #   of networks and dashes of the theory, and the same distance against the integrated temperature, with error bars.
 # ---
 # Distance of two replicas of p-SGD at the end of training (mean over $9\le t\le15$), $\alpha=8$,
-# $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`. Circles: networks with $N=$ {glue:}`features` features, mean of
-# {glue:}`data_sets` data sets with two standard errors. Horizontal dashes: mean-field theory. Right: the same
-# distance against $T_\mathrm{int}$.
+# $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`. Left and middle, circles: networks with $N=$ {glue:}`features`
+# features, mean of {glue:}`data_sets` data sets with two standard errors; horizontal dashes: mean-field theory. Right:
+# theory alone, distance against $T_\mathrm{int}$ for the five persistence times (circles) and the five batch sizes
+# (squares), two standard errors both ways.
 # ```
 #
 # That the two measures of noise behave alike is no accident: two replicas that have forgotten their common start are
-# independent, so that $d^2/2 = C(t_w,t_w)-C(\infty)$, the whole height of the FDT plot, and $T_\mathrm{int}$ is this
-# height over the whole response $\chi(\infty)$. Distance and temperature differ only by the stiffness of the
-# landscape, and by it they do differ: along the right panel $d^2$ is not proportional to $T_\mathrm{int}$ where the
-# batch size, and with it the curvature of the average loss, changes.
+# independent, given the data, so that $d^2/2 = C(t_w,t_w)-C(\infty)$, the whole fall of the correlation along the FDT
+# plot, and $T_\mathrm{int}$ is this fall over the whole response $\chi(\infty)$. Distance and temperature differ only
+# by the stiffness of the landscape, and by it they do differ: along the right panel $d^2$ is not proportional to
+# $T_\mathrm{int}$ where the batch size, and with it the curvature of the average loss, changes.
 #
 # The paper has no theory here. Of our ten points the one for which agreement of theory and networks within ten per cent
 # is least certain ({glue:text}`least`) is off by {glue:text}`misfit` per cent.
@@ -256,6 +257,6 @@ claim(
 # :::{admonition} What was found
 # :class: found
 # - Distance and temperature order {glue:text}`pairs` pairs of parameters in the same way.
-# - The reason: the squared distance is twice the height of the FDT plot, and $T_\mathrm{int}$ is the height over the
-#   width. They part where the width, the stiffness of the landscape, changes.
+# - The reason: the squared distance is twice the fall of the correlation, and $T_\mathrm{int}$ is that fall over the
+#   whole response. They part where the response, the mean inverse stiffness of the landscape, changes.
 # :::

@@ -23,16 +23,17 @@
 # separable (SAT), above it they are not (UNSAT). The paper takes the two phases as known; here we put every choice of
 # its parameters on the map, and draw the border by theory and by asking a linear program.
 #
-# For a direction with overlap $m$ with the signal, the constraints can be met up to
+# For weights of norm $\sqrt N$ with overlap $m$ with the signal, the constraints can be met up to a number of samples
+# per feature that depends on $m$; the threshold is the largest,
 #
 # $$
 # \alpha_c(\Delta) = \max_{0\le m\le 1}\;
 # \frac{\Delta\,(1-m^2)}{\big\langle (m+\sqrt\Delta\,z)_-^2 \big\rangle_z}, \qquad z\sim\mathcal N(0,1),
 # $$ (eq-critical)
 #
-# which is 2 for pure noise, $\Delta\to\infty$, a classic result {cite:p}`cover1965geometrical`. The problem is one of
-# many in which constraints can be met up to a sharp threshold {cite:p}`franz2017universality`; for this one see
-# {cite:t}`mignacco2020role`.
+# with $(x)_-=\min(x,0)$; it is 2 for pure noise, $\Delta\to\infty$, a classic result {cite:p}`cover1965geometrical`.
+# The problem is one of many in which constraints can be met up to a sharp threshold {cite:p}`franz2017universality`;
+# for this one see {cite:t}`mignacco2020role`.
 
 # %% tags=["parameters"]
 profile = "standard"

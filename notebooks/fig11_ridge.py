@@ -147,9 +147,10 @@ glue(
 # between $b=0.1$ and GD at $\lambda$ there is {glue:text}`spread`. What is left, and it is largest in the norm and the
 # error, is the noise of a step that is small and not zero.
 #
-# It follows that a comparison of batch sizes at a fixed ridge, as in every figure of the paper with $\lambda=1$,
-# changes two things at once: the noise, and the function that is minimised. To change only the noise, multiply the
-# ridge by $b$, or divide the data term by $b$, which is what averaging the gradient over the batch does in practice.
+# It follows that a comparison of batch sizes at a fixed ridge, as in Figs. 1, 2, 8 and 9 of the paper, changes two
+# things at once: the noise, and the function that is minimised. To keep the function, divide the data term by $b$,
+# which is what averaging the gradient over the batch does in practice, or multiply the ridge by $b$, which also makes
+# training slower by that factor.
 #
 # :::{admonition} What was found
 # :class: found

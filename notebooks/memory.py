@@ -124,8 +124,9 @@ glue("toy_gap", f"{np.abs(x - alone).max():.0e}", display=False)
 #   memory, the dashed y that was left out, and a dotted line of x without y. Right, the memory kernel against how long
 #   ago, an exponential.
 # ---
-# The two numbers of {eq}`eq-toy` with $a=1$, $e=0.5$, $k=0.6$ and $x(0)=1$. Left: $x$ computed with $y$ (line) and from
-# {eq}`eq-toy-memory` without it (points), which differ by at most {glue:text}`toy_gap`. Right: the kernel.
+# The two numbers of {eq}`eq-toy` with $a=1$, $e=0.5$, $k=0.6$, $x(0)=1$ and $dt=0.1$. Left: $x$ computed with $y$
+# (line) and from {eq}`eq-toy-memory` without it (points), which differ by at most {glue:text}`toy_gap`; dashed: $y$;
+# dotted: what $x$ would be without $y$. Right: the kernel.
 # ```
 #
 # If $y$ had started at a random value, or had been pushed at random, there would be one more term in
@@ -214,10 +215,10 @@ publish("cavity", figure)
 # ```
 #
 # While the sample is out, its field $h_\mu = y_\mu x_\mu\cdot w/\sqrt N$ is a sum of many terms in which $x_\mu$ and
-# $w$ are independent: Gaussian, with the covariance of the weights. Once it is back, each of its pulls moves the
-# weights by a small amount along $x_\mu$. On any other sample that has an effect of order $1/\sqrt N$. On the sample
-# itself it has one of order one, because $x_\mu$ points along $x_\mu$: nothing averages out. How much of a push at
-# $t'$ is left at $t$ is the **response** of the weights, $R(t,t')$. So the sample feels
+# $w$ are independent: Gaussian, with mean $m$ and $\Delta$ times the covariance of the weights. Once it is back, each
+# of its pulls moves the weights by a small amount along $x_\mu$. On any other sample that has an effect of order
+# $1/\sqrt N$. On the sample itself it has one of order one, because $x_\mu$ points along $x_\mu$: nothing averages out.
+# How much of a push at $t'$ is left at $t$ is the **response** of the weights, $R(t,t')$. So the sample feels
 #
 # $$
 # h_\mu(t) \;=\; h_\mu^\mathrm{out}(t) \;-\; \Delta\,dt \sum_{t'<t} R(t,t')\; s_\mu(t')\,\ell'(h_\mu(t')) .
@@ -330,10 +331,10 @@ glue("taken_out", size["taken_out"], display=False)
 #   with it, and points for the first plus the answer by the theory. Right, the difference of the two fields in the
 #   network against the answer by the theory for all samples that were taken out, with the diagonal.
 # ---
-# Left: the field of one sample in a network of {glue:}`features` features that was trained without the sample (dashed)
-# and with it (line), and the first with the answer of {eq}`eq-cavity` added (points). Right: the answer at the end of
-# training for {glue:}`taken_out` samples, by the theory and in the network. Gradient descent, $\alpha=3$,
-# $\Delta=\lambda=\kappa=1$, $dt=0.1$.
+# Left: the field of the sample with the largest answer in a network of {glue:}`features` features that was trained
+# without the sample (dashed) and with it (line), and the first with the answer of {eq}`eq-cavity` added (points).
+# Right: the answer at the end of training for {glue:}`taken_out` samples, by the theory and in the network; the line is
+# equality. Gradient descent, $\alpha=3$, $\Delta=\lambda=\kappa=1$, $dt=0.1$.
 # ```
 #
 # The answer is not small: a sample ends up to {glue:text}`largest` nearer to the margin than if it had not been
@@ -362,7 +363,11 @@ for (name, (R, Gamma, M)), color, style in zip(
     found.items(), (blue, red, green), ("-", "--", "-."), strict=True
 ):
     panels[0].plot(
-        lag, R[wait + 1 :, wait][: lag.size], linestyle=style, color=color, label=name
+        lag + rate,
+        R[wait + 1 :, wait][: lag.size],
+        linestyle=style,
+        color=color,
+        label=name,
     )
     panels[1].plot(
         lag[1:], -Gamma[wait + 1 :, wait] / rate, linestyle=style, color=color

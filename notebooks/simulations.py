@@ -51,8 +51,8 @@ sizes, data_sets = {
 # ## Four observables, two phases
 #
 # In the UNSAT phase ($\alpha = 6$, $\Delta = \lambda = 1$, vanilla SGD with $b = 0.3$ at $dt = 0.1$) two replicas run
-# to their stationary state, and we average over $5 < t \le 10$. In the SAT phase ($\alpha = \Delta = 0.5$,
-# $\lambda = 0$, p-SGD with $b = 0.3$, $\tau = 2$ at $dt = 0.2$) they run until the stochastic gradient falls to
+# to their stationary state, and we average over $5 < t \le 10$. In the SAT phase ($\alpha = \Delta = 0.5$, $\lambda =
+# 0$, p-SGD with $b = 0.3$, $\tau = 2$ at $dt = 0.2$) they run until the squared stochastic gradient over $bN$ falls to
 # $10^{-10}$. Four numbers are kept of each data set: magnetisation $m$, norm $q$, distance $d$ of the replicas, and the
 # fraction $c$ of samples inside the margin.
 
@@ -203,11 +203,11 @@ glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}", display=False)
 # most clearly is that of {glue:text}`largest`. In the UNSAT phase the largest correction at the paper's $N=750$
 # is {glue:text}`visible` standard errors of a mean over its 100 data sets.
 #
-# The SAT phase is less kind, and for a reason that is not in the theory: the stopping rule looks at the *batch*.
-# About $b\,c\,\alpha N$ samples of a batch still pull; where that is a handful, sooner or later none does, the
-# stochastic gradient is exactly zero, and the run stops before it has arrived. With $c$ as in the table it is one for
-# every {glue:text}`per_pull` features. If the samples come and go independently, the probability that none pulls in a
-# given step falls exponentially with $N$, by $e$ for every so many features: such accidents are common for a hundred
+# The SAT phase is less kind, and for a reason that is not in the theory: the stopping rule looks at the *batch*. About
+# $b\,c\,\alpha N$ samples of a batch still pull; where that is a handful, sooner or later none does, the stochastic
+# gradient is exactly zero, and the run stops before it has arrived. With $c$ as in the table it is one for every
+# {glue:text}`per_pull` features. If the samples come and go independently, the probability that none pulls in a given
+# step falls exponentially with $N$, by $e$ for every somewhat fewer than that: such accidents are common for a hundred
 # features, and gone for a thousand.
 #
 # ## Gradient descent has a largest step
@@ -216,8 +216,8 @@ glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}", display=False)
 # A_S^{\mathsf T} A_S$, where the rows of $A$ are $y_\mu x_\mu/\sqrt N$ and $S$ are the samples inside the margin.
 # Beyond, the minimum repels: the weights jump from side to side, the set $S$ shrinks until the jumps no longer grow,
 # and a bounded oscillation is left, with a norm and a loss that look like a plateau and are not one. We call this
-# diverged, by a rule that cannot hit a healthy run: below the limit every step of full-batch descent lowers the loss,
-# so a loss that still rises in the second half of a run is over it. Stochastic batches are never judged like this.
+# diverged, by a rule for the end of a run: close to the minimum every step below the limit lowers the loss, so a
+# full-batch run whose loss still rises in its second half is over it. Stochastic batches are never judged like this.
 
 # %%
 rates = [0.1, 0.15, 0.18, 0.2, 0.25, 0.4]

@@ -202,9 +202,11 @@ glue("t-vanilla-waiting", f"{line_fit[0.1].waiting_times[0]:.1f}", display=False
 #   against lag at learning rate 0.1, points with error bars from mean-field theory and from simulation, the line of
 #   linear response, and a dashed level.
 # ---
-# Left: FDT plot of vanilla SGD on the paper's axes, waiting time 6. Points: mean-field theory. Lines: linear
-# response, with no free parameter. Right: slope of the curve at each lag for $dt=0.1$; bars are two standard errors,
-# the dashed line is the slope of the fitted line.
+# Left: FDT plot of vanilla SGD on the paper's axes, waiting time 6. Points: mean-field theory; open squares: networks
+# at $dt=0.1$, mean over waiting times from 4 to 6. Lines: linear response, with no free parameter. Right: slope of
+# displacement against response at each lag for $dt=0.1$, up to the first lag at which it is not known to 30 per cent
+# (circles: mean-field theory; squares: networks; full line: linear response); bars are two standard errors, the
+# dashed line is the slope of the fitted line.
 # ```
 #
 # The line has slope {glue:text}`t-vanilla` (the paper: 0.015), and no point of the curve is farther from it than
@@ -215,9 +217,10 @@ glue("t-vanilla-waiting", f"{line_fit[0.1].waiting_times[0]:.1f}", display=False
 #
 # ## Why it is not: every mode has its own temperature
 #
-# Close to the minimum each eigenmode of the Hessian, of stiffness $a$, is a discrete Ornstein-Uhlenbeck process. Its
-# temperature is $dt\,\sigma^2/(2-a\,dt)$, where $\sigma^2$ is the variance of the sampling force on that mode. The
-# force is a sum over the same samples as the Hessian, and in high dimension the two are proportional,
+# Close to the minimum each eigenmode of the mean Hessian, $\lambda$ plus $b$ times that of the data, is a discrete
+# Ornstein-Uhlenbeck process. With stiffness $a$ its temperature is $dt\,\sigma^2/(2-a\,dt)$, where $\sigma^2$ is the
+# variance of the sampling force on that mode. The force is a sum over the same samples as the Hessian, and in high
+# dimension the two are proportional,
 #
 # $$
 # \sigma^2(a) = (1-b)\,(a-\lambda)\,\frac{\langle\ell'^2\rangle}{\langle\ell''\rangle} ,
@@ -259,8 +262,9 @@ publish("modes", figure)
 #   batches. Right: the temperature of a mode grows from near zero at the soft edge nearly in proportion to stiffness;
 #   it is highest for batch 0.5 and zero for the full batch.
 # ---
-# Left: spectrum of the Hessian at the point where SGD with batch fraction $b$ settles, from the self-consistent
-# resolvent; triangles are eigenvalues outside the bulk. Right: temperature of each mode at $dt=0.1$.
+# Left: spectrum of the mean Hessian, its data term times $b$, at the point where SGD with batch fraction $b$ settles,
+# from the self-consistent resolvent; triangles are eigenvalues outside the bulk. Right: temperature of each mode at
+# $dt=0.1$.
 # ```
 #
 # ## Closed form against measurement
@@ -365,10 +369,10 @@ glue(
 # ```
 #
 # The closed form gives {glue:text}`closed-form-value` at the paper's point. It is the initial slope at first order in
-# $dt$, and a line fitted to the whole plot is neither. That the two agree at $dt=0.1$ is the near-cancellation of two
-# corrections, the finite step (up) and the bend of the curve (down); at $dt=0.4$ the measured slope is
-# {glue:text}`above-closed-form` per cent above the closed form. Linear response at finite $dt$ has both: the measured
-# slope differs from it by {glue:text}`excess-small` per cent at $dt=0.1$ (standard error
+# $dt$, and a line fitted to the whole plot is neither. That the two agree to a few per cent at $dt=0.1$ is the
+# near-cancellation of two corrections, the finite step (up) and the bend of the curve (down); at $dt=0.4$ the measured
+# slope is {glue:text}`above-closed-form` per cent above the closed form. Linear response at finite $dt$ has both: the
+# measured slope differs from it by {glue:text}`excess-small` per cent at $dt=0.1$ (standard error
 # {glue:text}`excess-small-error`) and by {glue:text}`excess-large` per cent at $dt=0.4$ (standard error
 # {glue:text}`excess-large-error`).
 #
@@ -509,14 +513,16 @@ publish("tail-rule", figure)
 #   Slope of the last 5, 10 and 15 points against the time between waiting time and end of the run, with the line of
 #   linear response, for persistence 1 on the left and, on a logarithmic scale, persistence 4 on the right.
 # ---
-# The paper's rule for p-SGD, with a plateau ($\tau=1$, left) and without ($\tau=4$, right, logarithmic). Bars: two
-# standard errors; only slopes known to 30 per cent are drawn. Lines: slope at this lag in linear response.
+# The paper's rule for p-SGD where linear response settles, though only at lags longer than those shown ($\tau=1$,
+# left), and where it does not ($\tau=4$, right, logarithmic). Bars: two standard errors; only slopes known to 30 per
+# cent are drawn. Lines: slope at this lag in linear response.
 # ```
 #
-# Agreement between different $n$ is not enough to see the difference: the slope changes little over a few steps in
-# either case. What tells the two apart is the change with the lag, and that is what the estimator tests.
+# Where the lag is short, slopes of 5, 10 and 15 points differ, because each is the slope at another lag; where it is
+# long, they agree within errors that are as large as their differences. That happens with a plateau and without one.
+# What tells the two cases apart is the change with the lag, and that is what the estimator tests.
 #
-# ## The chord always exists
+# ## The chord exists in every stationary state
 
 # %%
 chords = {
@@ -601,9 +607,10 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 # :class: found
 # - The FDT plot of vanilla SGD looks straight and is not: in linear response its slope falls from
 #   {glue:text}`t-vanilla-start` at short lag to {glue:text}`t-vanilla-end`, because stiff modes are hotter than soft
-#   ones. The line of the paper has the slope {glue:text}`t-vanilla`.
+#   ones. A line fitted as in the paper has the slope {glue:text}`t-vanilla`.
 # - For p-SGD the slope reaches a plateau only if the batch is forgotten before the softest mode relaxes, at $b=0.3$ for
 #   $\tau$ below {glue:text}`tau-limit`. Beyond that the paper's temperature is a property of the window.
-# - The chord $T_\mathrm{int}$ always exists. At $b=0.3$ it goes from {glue:text}`chord-short` at $\tau=0.5$ to
-#   {glue:text}`chord-long` at $\tau=8$, which keeps the paper's statement about a quantity that is defined.
+# - The chord $T_\mathrm{int}$ exists in every stationary state. At $b=0.3$ it goes from {glue:text}`chord-short` at
+#   $\tau=0.5$ to {glue:text}`chord-long` at $\tau=8$: the paper's statement that the temperature grows with $\tau$
+#   holds for a quantity that exists.
 # :::

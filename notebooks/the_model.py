@@ -19,10 +19,10 @@
 # *persistent* means: for how long a batch is remembered.
 # :::
 #
-# A one-layer network looks at points drawn from two Gaussian clouds and learns to tell them apart. Nothing about
-# it is deep, and that is the point: there is one minimum, no bad initialisation, and the only thing that can make two
-# runs on the same data differ is *which samples were in the batch when*. This page sets the stage: the data, the
-# loss, the three algorithms, and what training looks like with each.
+# A one-layer network looks at points drawn from two Gaussian clouds and learns to tell them apart. Nothing about it is
+# deep, and that is the point: the loss is convex, there is no bad initialisation, and the only thing that can make two
+# runs differ that have the same data and the same start is *which samples were in the batch when*. This page sets the
+# stage: the data, the loss, the three algorithms, and what training looks like with each.
 #
 # ## Data and loss
 #
@@ -44,7 +44,8 @@
 #
 # A sample with $h_\mu > \kappa$ is satisfied and pulls on nothing. With few samples per feature all of them can be
 # satisfied and the loss can reach zero (the SAT phase, $\lambda = 0$); with many it cannot (UNSAT), and a stochastic
-# algorithm never comes to rest.
+# algorithm never comes to rest. The weights start as independent Gaussian numbers of variance $R_0$, one unless we say
+# otherwise.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -81,11 +82,12 @@ size = {
 # where $s_\mu(t) = 1$ if sample $\mu$ is in the batch. Gradient descent (GD) takes them all. Vanilla SGD
 # {cite:p}`bottou1999online` tosses a coin of bias $b$ for each sample at each step. Persistent SGD (p-SGD)
 # {cite:p}`mignacco2020dynamical` lets a sample that is out come back at rate $1/\tau$, and one that is in leave at rate
-# $(1-b)/(b\tau)$: the same batch size $b$ on average, but the batch changes slowly. It was made to have a limit of
-# continuous time, $dt\to0$, which vanilla SGD does not have: its noise vanishes with $dt$.
+# $(1-b)/(b\tau)$: the same batch size $b$ on average, but the batch changes slowly. It was made to keep its
+# noise in the limit of continuous time, $dt\to0$; that of vanilla SGD vanishes with $dt$.
 #
 # Each is a chain with two states for each sample, started with a fraction $b$ of the samples in the batch. In steps of
-# $dt$ the rates of p-SGD can be used in two ways, of which the paper uses the first:
+# $dt$ the rates of p-SGD can be used in two ways. The paper does not say which it uses; we use the first, Euler's,
+# unless we say otherwise, because only with it is $\tau=dt/b$ vanilla SGD, as in the paper:
 #
 # | algorithm | a sample that is out comes in with probability | one that is in goes out with probability |
 # |---|---|---|
@@ -134,8 +136,8 @@ glue("realisations", size["realisations"], display=False)
 # ---
 # name: fig-training
 # alt: >-
-#   Three panels against training time, each with a line for GD, SGD and persistent SGD: magnetisation, which rises,
-#   and loss and generalisation error, which fall, until all of them level off.
+#   Three panels against training time, each with a line for GD, SGD and persistent SGD: magnetisation, which rises
+#   (for GD beyond its final value), and loss and generalisation error, which fall, until all of them level off.
 # ---
 # Training by GD, vanilla SGD and p-SGD on the same data sets ($\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$):
 # magnetisation $m = v\cdot w/N$, loss per feature, and probability of misclassifying a new sample. Lines are means
@@ -290,5 +292,5 @@ claim(
 # - Not all of that is noise: of the first number {glue:text}`loss_weakened` is there without any, because SGD at ridge
 #   $\lambda$ minimises with the ridge $\lambda/b$.
 # - The batch is forgotten as the paper says, {eq}`eq-autocorrelation`, if the jump process is followed exactly. Euler's
-#   probabilities, which the paper uses, forget faster, the more so the shorter $b\tau$ is compared with $dt$.
+#   probabilities forget faster, the more so the shorter $b\tau$ is compared with $dt$.
 # :::

@@ -51,14 +51,23 @@ population = {
     "seed": seed,
 }
 colors = [plotting.COLORS[name] for name in ("blue", "red", "green")]
+WORDS = {
+    "magnetization": "magnetisation",
+    "norm": "norm",
+    "error": "generalisation error",
+    "unsatisfied": "unsatisfied fraction",
+    "distance": "distance",
+    "correlation": "correlation",
+    "integrated_response": "integrated response",
+}
 
 # %% [markdown]
 # ## A case that can be solved exactly
 #
 # With the square loss the weights follow a linear equation, and for gradient descent the Marchenko-Pastur law
 # {cite:p}`marchenko1967distribution` gives the response to a push: $R(t,t')$ is the mean of
-# $(1-dt(x+\lambda))^{(t-t')/dt-1}$ over its eigenvalues $x$. The solver's population has exact second moments, so
-# that no sampling error is left.
+# $(1-dt(x+\lambda))^{(t-t')/dt-1}$ over its eigenvalues $x$. Here $\ell''=1$ and every
+# sample is in the batch, so that the memory kernel is the same for all paths and no sampling error is left.
 
 # %%
 linear = sn.Problem(alpha=3, delta=0.7, ridge=0.3, loss=sn.square)
@@ -138,7 +147,7 @@ glue("compared", len(worst), display=False)
 sigma, quantity, name, value, error, exact = max(worst)
 glue(
     "farthest",
-    f"{quantity} of {name}: {value:.5f} ± {error:.5f} against {exact:.5f}",
+    f"{WORDS[quantity]} of {name}: {value:.5f} ± {error:.5f} against {exact:.5f}",
     display=False,
 )
 glue("farthest_sigma", f"{sigma:.1f}", display=False)
@@ -152,8 +161,9 @@ glue("farthest_sigma", f"{sigma:.1f}", display=False)
 #   SGD with half the samples in a batch: filled points of the theory, an open point at learning rate zero, and for
 #   each algorithm a horizontal line at the minimum of its loss.
 # ---
-# Late times of the dynamical theory (filled; mean over $6\le t\le8$), what they become at zero learning rate (open),
-# and the minimum of the loss, with ridge $\lambda$ for GD and $\lambda/b$ for SGD (lines). Bars of two standard errors;
+# Late times of the dynamical theory (filled; mean over $6\le t\le8$), what they become at zero learning rate (open; for
+# GD, which has no noise, the value at $dt=0.05$ again), and the minimum of the loss, with ridge $\lambda$ for GD and
+# $\lambda/b$ for SGD with $b=0.5$ (lines). Bars of two standard errors;
 # $\alpha=6$, $\Delta=\lambda=\kappa=1$.
 # ```
 #
@@ -338,7 +348,7 @@ for phase in phases:
 glue("chi_squared", " and ".join(sums), display=False)
 glue(
     "least",
-    f"that of the {least[2].replace('_', ' ')} of {least[1]} in the {least[0]} phase, "
+    f"that of the {WORDS[least[2]]} of {least[1]} in the {least[0]} phase, "
     f"{100 * value:+.1f} ± {100 * error:.1f} per cent",
     display=False,
 )
@@ -382,7 +392,8 @@ claim(
 # the points are correlated, and the probability takes that into account.
 #
 # Would a mistake be seen? The tests of the solver make one on purpose: with any of the kernels $\mu(t)$, $M$
-# and $\Gamma$ wrong by 5 per cent the same comparison fails, and so does the exact one above.
+# and $\Gamma$ wrong by 5 per cent the same comparison fails, and so does that with the exact solution of the square
+# loss, which in the tests includes magnetisation, norm and correlation.
 
 # %% [markdown]
 # ## One pass, or many

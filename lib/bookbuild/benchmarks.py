@@ -89,7 +89,7 @@ def in_maths(words: str) -> str:
 
 def theory_table(results: dict[str, Any]) -> str:
     """Say how long the theory takes at the sizes that were promised."""
-    lines = ["## Theory", "", "| size ($T$ steps) | measured | goal |", "|---|---|---|"]
+    lines = ["## Theory", "", "| size | measured | goal |", "|---|---|---|"]
     for name, row in results["targets"].items():
         lines.append(f"| {in_maths(name)} | {row['seconds']:.2g} s | {row['promised']:g} s |")
     lines += [

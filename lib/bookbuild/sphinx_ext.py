@@ -50,7 +50,8 @@ def read_executed(text: str) -> NotebookNode:
     files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook to run</a>'
     if (paths.RESULTS / "used" / f"{name}.json").is_file():
         files += f', <a href="../{DOWNLOADS}/{name}.zip" download>the results behind it</a> (netCDF with provenance: '
-        files += f"means and standard errors; all realisations: `python -m sgdnoise store export {name}` in your build)"
+        files += "means and standard errors; all realisations: "
+        files += f"`.venv/bin/python -m sgdnoise store export {name}` in your build)"
     executed.cells.append(
         nbformat.v4.new_markdown_cell(f":::{{note}}\n:class: screen-only\nTo take away: {files}.\n:::")
     )

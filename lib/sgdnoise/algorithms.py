@@ -102,7 +102,8 @@ class PersistentSGD:
     persistence
         Mean time :math:`\tau > 0` that a sample spends out of the batch; in it, :math:`\tau b/(1-b)`.
     embedding
-        ``"euler"``: the switching probabilities are rates times the learning rate, as in the paper.
+        ``"euler"``: the switching probabilities are rates times the learning rate; at ``tau = dt/b`` this is vanilla
+        SGD.
         ``"exact"``: the continuous-time jump process, looked at every learning rate.
 
     Examples

@@ -1,6 +1,6 @@
 r"""Fluctuation against dissipation: the FDT curve of a run, whether the run was stationary, and the slope at each lag.
 
-The curve (Eq. 6 of the paper, not normalised) is the displacement :math:`C(t_w,t_w)-C(t,t_w)` against the integrated
+The curve (Eq. 7 of the paper, not normalised) is the displacement :math:`C(t_w,t_w)-C(t,t_w)` against the integrated
 response :math:`\chi(t,t_w)`, with the lag :math:`t-t_w` as the parameter. In equilibrium it is a straight line through
 the origin, of slope :math:`T`.
 
