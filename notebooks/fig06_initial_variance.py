@@ -20,7 +20,7 @@
 #
 # *Figure 6 of the paper.* With a ridge the loss has one minimum, and SGD must
 # forget where it came from. The paper checks that the FDT plot of p-SGD is the same for weights that start with
-# variance $R_0=1$, 0.1 and 0.01 (its $R$), and quotes $T_\mathrm{eff}\sim0.05$ for all three.
+# variance $R_0=1$, 0.1 and 0.01, which it calls R, and quotes $T_\mathrm{eff}\sim0.05$ for all three.
 
 # %% tags=["parameters"]
 profile = "standard"

@@ -235,9 +235,8 @@ figure, (left, right) = plt.subplots(1, 2)
 for batch, color in zip((0.1, 0.5, 1.0), colors, strict=False):
     spectrum = sn.hessian_spectrum(problem, sn.SGD(batch=batch))
     low, high = spectrum.edges
-    angle = np.linspace(
-        0, np.pi, 300
-    )  # closer towards the edges, where the density rises steeply
+    # Closer towards the edges, where the density rises steeply.
+    angle = np.linspace(0, np.pi, 300)
     a = (low + high) / 2 - (high - low) / 2 * np.cos(angle)
     force = (
         spectrum.statics.square_slope
@@ -246,7 +245,7 @@ for batch, color in zip((0.1, 0.5, 1.0), colors, strict=False):
         * (a - problem.ridge)
     )
     left.plot(a, spectrum.density(a), "-", color=color, label=f"$b={batch}$")
-    left.plot(spectrum.outliers, [0.02] * len(spectrum.outliers), "v", color=color)
+    left.plot(spectrum.outliers, [0.06] * len(spectrum.outliers), "v", color=color)
     right.plot(a, 0.1 * force / (2 - 0.1 * a), "-", color=color)
 left.set(xlabel="stiffness $a$", ylabel="density of modes", ylim=(0, None))
 left.legend()

@@ -24,11 +24,10 @@ ICON_HIDDEN = '<i aria-hidden="true" class="'
 FIGURE = re.compile(r"(<figure\b[^>]*>\s*)(<img\b[^>]*>)")
 FIGURE_BOX = r'\1<div class="figure-box pst-scrollable-table-container">\2</div>'
 
-# Punctuation stays with the formula before it; a browser would break the line between the two.
-TAIL = re.compile(
-    r'((?:<abbr [^>]*>)?<span class="math notranslate nohighlight">[^<]*</span>(?:</abbr>)?)([.,;:!?)\]’”]+)'
-)
-TAIL_KEPT = r'<span class="unbroken">\1\2</span>'
+# Brackets and punctuation stay with their formula; a browser would break the line between the two.
+FORMULA = r'(?:<abbr [^>]*>)?<span class="math notranslate nohighlight">[^<]*</span>(?:</abbr>)?'
+TOUCHED = re.compile(rf"[(\[]+{FORMULA}[.,;:!?)\]’”]*|{FORMULA}[.,;:!?)\]’”]+")
+UNBROKEN = r'<span class="unbroken">\g<0></span>'
 
 # A corner of a table that heads nothing is no heading.
 EMPTY_HEAD = re.compile(r"<th(?: class=\"head\")?>\s*(?:<p></p>)?\s*</th>")
@@ -47,6 +46,6 @@ def mend(html: Path) -> None:
             text, count = pattern.subn(replacement, text)
             if count != 1:
                 raise Refusal(f"page {file.name} has {count} places, and must have one, to see to it that {purpose}")
-        text = TAIL.sub(TAIL_KEPT, text)
+        text = TOUCHED.sub(UNBROKEN, text)
         text = ICON.sub(ICON_HIDDEN, EMPTY_HEAD.sub("<td></td>", FIGURE.sub(FIGURE_BOX, text))).replace(ENTRY, ITEM)
         file.write_text(text, encoding="utf-8")
