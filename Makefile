@@ -32,8 +32,8 @@ help: ## this list
 
 .PHONY: setup
 setup: ## make the environment in .venv (the other targets do it by themselves)
-	@command -v $(PYTHON) >/dev/null || { echo "setup: PYTHON must name a Python 3.11 to 3.13, got '$(PYTHON)', which is not there." >&2; exit 2; }
-	@$(PYTHON) lib/bookbuild/setup_env.py $(VENV)
+	@"$(PYTHON)" -c "print" >/dev/null 2>&1 || { echo "setup: PYTHON must name a Python 3.11 to 3.13, got '$(PYTHON)', which is none." >&2; exit 2; }
+	@"$(PYTHON)" lib/bookbuild/setup_env.py $(VENV)
 
 .PHONY: book
 book: setup ## run every notebook and render the book
@@ -79,7 +79,7 @@ serve: setup ## serve the finished book on this machine: PORT=8000
 
 .PHONY: bench
 bench: setup ## measure speed, as ratios in one run
-	@$(PYTHON) lib/bookbuild/setup_env.py $(VENV) --bench
+	@"$(PYTHON)" lib/bookbuild/setup_env.py $(VENV) --bench
 	@$(RUN) -m bookbuild bench $(ARGS)
 
 .PHONY: readme

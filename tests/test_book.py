@@ -194,13 +194,33 @@ def test_one_notebook_with_other_parameters(project):
         (["notebook", "fig99"], "NAME must be a notebook of the project"),
         (["notebook", "the_model", "-p", "sede", "1"], "notebook the_model has the parameters profile, seed, and no"),
         (["notebook", "the_model", "-p", "seed", "x"], "seed must be of type int"),
+        (
+            ["notebook", "the_model", "-p", "seed", "1", "-p", "seed", "2"],
+            "each parameter must be given once, got -p seed",
+        ),
     ],
 )
-def test_wrong_words_are_one_sentence(capsys, words, sentence):
+def test_wrong_values_are_one_sentence(capsys, words, sentence):
     assert main(words) == 2
     said = capsys.readouterr().err
     assert sentence in said
     assert len(said.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [["notebook", "the_model", "-p", "seed"], ["notebook", "the_model", "-q"], ["bok"]])
+def test_wrong_words_are_one_sentence(capsys, words):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith("bookbuild: ")
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_a_scheduler_that_cannot_be_one_is_refused_at_once(capsys, monkeypatch):
+    monkeypatch.setenv("SGDNOISE_SCHEDULER", "foo")
+    assert main(["book"]) == 2
+    assert capsys.readouterr().err == "bookbuild: SCHEDULER must be an address such as tcp://host:8786, got 'foo'.\n"
 
 
 def test_stale_copies_are_never_shown(project, monkeypatch):

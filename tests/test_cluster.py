@@ -148,6 +148,10 @@ def test_a_worker_that_does_not_see_the_store_sends_the_bytes(cluster, tmp_path,
     assert result.value.values.tolist() == [2.0, 4.0, 6.0]
 
 
+def twice(x):
+    return 2.0 * x
+
+
 def test_another_version_of_the_library_on_a_worker_is_refused(cluster, tmp_path, monkeypatch):
     from sgdnoise import cluster as module
     from sgdnoise.store import StoreError
@@ -155,7 +159,7 @@ def test_another_version_of_the_library_on_a_worker_is_refused(cluster, tmp_path
     address, *_ = cluster
     monkeypatch.setattr(module, "requirements", lambda _: {"sgdnoise.simulate": "another"})
     with pytest.raises(StoreError, match=r"the worker has another version of sgdnoise\.simulate"):
-        sn.sweep(abs, {"x": [1]}, store=tmp_path / "store", scheduler=address)
+        sn.sweep(twice, {"x": [1]}, store=tmp_path / "store", scheduler=address)
 
 
 def test_an_address_without_a_scheduler_is_one_sentence(tmp_path, monkeypatch):
@@ -163,4 +167,4 @@ def test_an_address_without_a_scheduler_is_one_sentence(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "CONNECT_SECONDS", 0.5)
     with pytest.raises(ConnectionError, match="scheduler must be the address of a running Dask scheduler"):
-        sn.sweep(abs, {"x": [1]}, store=tmp_path, scheduler="tcp://127.0.0.1:9")
+        sn.sweep(twice, {"x": [1]}, store=tmp_path, scheduler="tcp://127.0.0.1:9")

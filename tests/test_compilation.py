@@ -1,5 +1,9 @@
 """Compiling ahead: once for a source, again after a failure, and not at all where nothing can be kept."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from bookbuild import kernels
@@ -44,7 +48,9 @@ def test_an_interrupt_ends_the_compilers_and_starts_no_other(processes, monkeypa
 def test_a_source_is_compiled_once(processes):
     kernels.compile_all()
     kernels.compile_all()
-    assert sorted(processes["words"]) == sorted(f"import sgdnoise as sn; {call}" for call in kernels.CALLS)
+    assert sorted(processes["words"]) == sorted(
+        f"{kernels.QUIETLY}; import sgdnoise as sn; {call}" for call in kernels.CALLS
+    )
 
 
 def test_a_failure_is_not_taken_for_done(processes):
@@ -66,3 +72,14 @@ def test_every_call_works(call):
     import sgdnoise as sn
 
     assert eval(call, {"sn": sn}).sizes["time"] == 3
+
+
+def test_an_interrupted_compiler_says_nothing():
+    """The signal reaches it together with the build, which says one sentence for both."""
+    command = [sys.executable, "-c", f"{kernels.QUIETLY}; print(flush=True); import time; time.sleep(60)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT
+    assert complaint == b""

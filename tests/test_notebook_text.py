@@ -30,10 +30,11 @@ def test_parameters_are_those_of_the_cell():
     [
         ("quick", {}, "profile must be smoke, standard or paper, got 'quick'"),
         ("smoke", {"sede": "3"}, "notebook example has the parameters profile, seed, width, and no 'sede'"),
-        ("smoke", {"seed": "-1"}, "seed must be at least 0, got -1"),
+        ("smoke", {"seed": "-1"}, "seed must be at least 0 and at most 9223372036854775807, got -1"),
+        ("smoke", {"seed": str(2**63)}, f"seed must be at least 0 and at most {2**63 - 1}, got {2**63}"),
         ("smoke", {"seed": "three"}, "seed must be of type int, like its default 0, got 'three'"),
         ("smoke", {"seed": "1.5"}, "seed must be of type int, like its default 0, got '1.5'"),
-        ("smoke", {"profile": "big"}, "profile must be smoke, standard or paper, got 'big'"),
+        ("smoke", {"profile": "paper"}, "profile must be set by PROFILE=paper, and not with -p"),
     ],
 )
 def test_wrong_parameters_are_refused(profile, overrides, sentence):

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from typing import NoReturn
 
 import jupytext
 
@@ -16,6 +17,8 @@ from bookbuild.figures import extract
 from bookbuild.progress import save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, run_all, say
+from sgdnoise.cluster import check_address
+from sgdnoise.sweep import SCHEDULER_VARIABLE
 
 
 def make_book(arguments: argparse.Namespace) -> None:
@@ -32,6 +35,9 @@ def make_pdf(arguments: argparse.Namespace) -> None:
 
 def run_notebook(arguments: argparse.Namespace) -> None:
     """Run one notebook, with other parameters if wanted, and say where its result is."""
+    names = [name for name, _ in arguments.p]
+    if len(set(names)) < len(names):
+        raise Refusal(f"each parameter must be given once, got -p {' -p '.join(names)}")
     notebook = source.read(arguments.name)
     job = Job(notebook, notebook.parameters(arguments.profile, dict(arguments.p)))
     book.writable(paths.BUILD)
@@ -85,11 +91,11 @@ def serve(arguments: argparse.Namespace) -> None:
     """Serve the finished book on this machine only."""
     if not (paths.HTML / "index.html").is_file():
         raise Refusal("there is no book to serve yet; run `make book` first")
-    if not 0 <= arguments.port <= 65535:
-        raise Refusal(f"PORT must be a number from 0 to 65535, got {arguments.port}")
+    if not (arguments.port.isdecimal() and int(arguments.port) <= 65535):
+        raise Refusal(f"PORT must be a number from 0 to 65535, got {arguments.port!r}")
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(paths.HTML))
     try:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", arguments.port), handler)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", int(arguments.port)), handler)
     except OSError as error:
         raise Refusal(f"port {arguments.port} cannot be used ({error.strerror}); name another with PORT=") from error
     with server, contextlib.suppress(KeyboardInterrupt):
@@ -97,9 +103,26 @@ def serve(arguments: argparse.Namespace) -> None:
         server.serve_forever()
 
 
+def check_scheduler(address: str | None) -> None:
+    """Refuse a cluster that cannot be one, before any notebook runs into it."""
+    try:
+        if address:
+            check_address("SCHEDULER", address)
+    except ValueError as error:
+        raise Refusal(str(error)) from error
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong; ``make help`` says how it is done."""
+        self.exit(2, f"bookbuild: {message} (`make help` lists what there is).\n")
+
+
 def parse(words: list[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="bookbuild", description=__doc__)
+    parser = Parser(prog="bookbuild", description=__doc__)
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("book", help="run the notebooks and render the book")
     one.set_defaults(run=make_book)
@@ -116,7 +139,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     one.set_defaults(run=pair)
     one = commands.add_parser("serve", help="serve the book on this machine")
     one.set_defaults(run=serve)
-    one.add_argument("--port", type=int, default=8000)
+    one.add_argument("--port", default="8000")
     one = commands.add_parser("bench", help="measure speed")
     one.set_defaults(run=bench)
     one.add_argument("words", nargs="*", help="passed on to the benchmarks")
@@ -135,6 +158,7 @@ def main(words: list[str]) -> int:
     """Run a command; return the exit status. Whatever goes wrong for a known reason is one sentence."""
     arguments = parse(words)
     try:
+        check_scheduler(os.environ.get(SCHEDULER_VARIABLE))
         arguments.run(arguments)
     except Refusal as refusal:
         say(f"bookbuild: {refusal}.")

@@ -9,6 +9,7 @@ from bookbuild.runner import THREAD_VARIABLES, cores, say
 from sgdnoise._jit import cache_folder
 
 MARK = "compiled"
+QUIETLY = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL)"  # an interrupt ends it without a traceback
 POLL_SECONDS = 0.1
 # One small call of every engine in every precision, the longest to compile first.
 CALLS = (
@@ -31,7 +32,7 @@ def compile_all() -> None:
     try:
         while waiting or running:
             while waiting and len(running) < cores():
-                command = [sys.executable, "-c", f"import sgdnoise as sn; {waiting.pop(0)}"]
+                command = [sys.executable, "-c", f"{QUIETLY}; import sgdnoise as sn; {waiting.pop(0)}"]
                 running.append(subprocess.Popen(command, env=environment))
             time.sleep(POLL_SECONDS)
             failed |= any(process.poll() for process in running)

@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 
 from bookbuild import paths
 from bookbuild.refusal import Refusal
+from sgdnoise._checks import MAX_SEED
 
 PROFILES = ("smoke", "standard", "paper")
 Parameters = Mapping[str, Any]
@@ -73,12 +74,14 @@ class Notebook:
         defaults = self.defaults()
         chosen = {**defaults, "profile": profile}
         for name, word in (overrides or {}).items():
+            if name == "profile":
+                raise Refusal(f"profile must be set by PROFILE={word}, and not with -p")
             if name not in defaults:
                 raise Refusal(f"notebook {self.name} has the parameters {', '.join(defaults)}, and no {name!r}")
             chosen[name] = _like(defaults[name], name, word)
         check_profile(chosen["profile"])
-        if chosen["seed"] < 0:
-            raise Refusal(f"seed must be at least 0, got {chosen['seed']}")
+        if not 0 <= chosen["seed"] <= MAX_SEED:
+            raise Refusal(f"seed must be at least 0 and at most {MAX_SEED}, got {chosen['seed']}")
         return chosen
 
     def key(self, parameters: Parameters) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 MAX_STEPS = 100_000_000
+MAX_SEED = 2**63 - 1  # what a file of results can hold
 
 
 def real(
@@ -61,6 +62,16 @@ def integer(name: str, value: object, *, at_least: int, at_most: int | None = No
     if number < at_least or (at_most is not None and number > at_most):
         raise ValueError(sentence)
     return number
+
+
+def seed(name: str, value: object) -> int:
+    """Return ``value`` as an int if it can be the seed of a run.
+
+    >>> seed("seed", 2**63)
+    Traceback (most recent call last):
+    ValueError: seed must be a whole number of at least 0 and at most 9223372036854775807, got 9223372036854775808
+    """
+    return integer(name, value, at_least=0, at_most=MAX_SEED)
 
 
 def several(name: str, values: Any) -> Any:
@@ -120,9 +131,9 @@ def steps(learning_rate: float, duration: float, name: str = "duration") -> int:
     count = round(ratio)
     if abs(ratio - count) > 1e-6 * max(1.0, ratio):
         low, high = math.floor(ratio) * learning_rate, math.ceil(ratio) * learning_rate
+        near = f"{low:g} or {high:g}" if low > 0 else f"{high:g}"
         raise ValueError(
-            f"{name} must be a multiple of learning_rate={learning_rate:g}, got {duration} "
-            f"({low:g} or {high:g} would do)"
+            f"{name} must be a multiple of learning_rate={learning_rate:g}, got {duration} ({near} would do)"
         )
     return count
 

@@ -6,6 +6,7 @@ sends the bytes back. Either way a finished point is in the store before the swe
 
 import contextlib
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,17 @@ from sgdnoise.workers import Outcome, compute_into
 
 CONNECT_SECONDS = 15
 RETRIES = 3
+
+
+def check_address(name: str, address: object) -> None:
+    """Refuse what cannot be the address of a scheduler.
+
+    >>> check_address("scheduler", "foo")
+    Traceback (most recent call last):
+    ValueError: scheduler must be an address such as tcp://host:8786, got 'foo'
+    """
+    if not isinstance(address, str) or not re.fullmatch(r"\w+://\S+|[^\s:/]+:\d+", address):
+        raise ValueError(f"{name} must be an address such as tcp://host:8786, got {address!r}")
 
 
 def run_on_cluster(store: Store, points: list[Point], address: str) -> Iterator[Outcome]:

@@ -87,6 +87,10 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
             f"dataset must hold {', '.join(NEEDED)} (run the engine with waiting times), got one without "
             f"{', '.join(missing)}"
         )
+    if "realisation" not in dataset.dims:
+        raise ValueError(
+            f"dataset must have the dimension realisation, got one with {', '.join(map(str, dataset.dims))}"
+        )
     single = waiting_time is not None and np.ndim(waiting_time) == 0
     time, known = _even(dataset.time.values), dataset.waiting_time.values
     if waiting_time is None:
@@ -105,6 +109,8 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
 
     C = aligned(_ordered(dataset.correlation))
     chi = aligned(_ordered(dataset.integrated_response))
+    if np.isnan(C[:, :, 0]).any():
+        raise ValueError("dataset must hold numbers from every waiting time on, got NaN (a run that diverged has none)")
     q = dataset.norm.transpose("realisation", "time").values
     drift = np.where(inside, q[:, ends] - q[:, starts][:, :, None], np.nan)
     layout = ("realisation", "waiting_time", "lag")

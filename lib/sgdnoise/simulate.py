@@ -73,7 +73,7 @@ def simulate(
     realisations
         Independent data sets.
     seed
-        Any whole number from 0; the same seed gives the same bits, whatever ``workers``.
+        Any whole number from 0 up to 2^63 - 1; the same seed gives the same bits, whatever ``workers``.
     waiting_times
         Times :math:`t_w` from which ``correlation`` :math:`C(t,t_w) = w(t)\cdot w(t_w)/N` and ``integrated_response``
         :math:`\chi(t,t_w)` are measured: the sum of :math:`dt\,R(t',t_w)` over :math:`t_w<t'\le t`, where

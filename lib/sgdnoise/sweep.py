@@ -1,5 +1,6 @@
 """A function over a grid of parameters: cached, parallel, resumable, and the same bits however it was run."""
 
+import inspect
 import itertools
 import os
 import re
@@ -12,7 +13,7 @@ import xarray as xr
 
 from sgdnoise import _checks
 from sgdnoise._machine import cores
-from sgdnoise.cluster import run_on_cluster
+from sgdnoise.cluster import check_address, run_on_cluster
 from sgdnoise.fingerprint import Function
 from sgdnoise.points import Point
 from sgdnoise.progress import Progress
@@ -37,7 +38,8 @@ class SweepError(RuntimeError):
         self.failures = [(str(outcome.point), outcome.error or "", outcome.trace) for outcome in failed]
         lines = [f"  at {point}: {error}" for point, error, _ in self.failures[:10]]
         lines += [f"  and {len(failed) - 10} more"] if len(failed) > 10 else []
-        head = f"{len(failed)} of {total} points failed; the others are kept, and the same call tries these again:"
+        kept = "the others are kept, and " if len(failed) < total else ""
+        head = f"{len(failed)} of {total} points failed; {kept}the same call tries these again:"
         super().__init__("\n".join([head, *lines]))
 
 
@@ -97,8 +99,16 @@ def sweep(
     """
     if not callable(function):
         raise TypeError(f"function must be a function, got {function!r}")
+    if not isinstance(fixed, Mapping | None):
+        raise TypeError(f"fixed must be values by name, got {fixed!r}")
+    if not isinstance(store, str | os.PathLike | None):
+        raise TypeError(f"store must be the path of a folder, got {store!r}")
     names, combinations = _combinations(grid, fixed or {})
     seed_list = _seeds(seeds)
+    _check_call(function, [*names, *(fixed or {}), *(() if seeds is None else ("seed",))])
+    scheduler = scheduler or os.environ.get(SCHEDULER_VARIABLE)
+    if scheduler:
+        check_address("scheduler", scheduler)
     if workers is not None:
         _checks.integer("workers", workers, at_least=1)
     label = label or os.environ.get(LABEL_VARIABLE) or str(getattr(function, "__name__", "sweep")).strip("<>")
@@ -118,10 +128,9 @@ def _fill(store: Store, points: list[Point], label: str, workers: int | None, sc
     missing = list({point.key: point for point in points if not store.has(point.key)}.values())
     if not missing:
         return
-    address = scheduler or os.environ.get(SCHEDULER_VARIABLE)
     count = _checks.integer("workers", workers or int(os.environ.get(WORKERS_VARIABLE, cores())), at_least=1)
-    if address:
-        outcomes = run_on_cluster(store, missing, address)
+    if scheduler:
+        outcomes = run_on_cluster(store, missing, scheduler)
     elif min(count, len(missing)) == 1:
         outcomes = run_here(store, missing)
     else:
@@ -152,6 +161,20 @@ def _stored(store: Store, point: Point) -> xr.Dataset:
     return entry[0]
 
 
+def _check_call(function: Function, names: Sequence[str]) -> None:
+    """Refuse parameters that the function does not take, or lacks, before any point is computed."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C do not tell
+        return
+    try:
+        signature.bind(**dict.fromkeys(names))
+    except TypeError as error:
+        raise TypeError(
+            f"grid, fixed and seeds must name the parameters of the function, got {names}: {error}"
+        ) from None
+
+
 def _seeds(seeds: int | Sequence[int] | None) -> list[int | None]:
     if seeds is None:
         return [None]
@@ -159,7 +182,7 @@ def _seeds(seeds: int | Sequence[int] | None) -> list[int | None]:
         raise TypeError(f"seeds must be a number or a list of different whole numbers, got {seeds!r}")
     if isinstance(seeds, int):
         return list(range(_checks.integer("seeds", seeds, at_least=1, at_most=MOST_SEEDS)))
-    checked = [_checks.integer("seeds", seed, at_least=0) for seed in seeds]
+    checked = [_checks.seed("seeds", seed) for seed in seeds]
     if not checked or len(set(checked)) < len(checked):
         raise ValueError(f"seeds must be a number or a list of different whole numbers, got {seeds!r}")
     return list(checked)

@@ -81,7 +81,7 @@ def solve_dmft(
     realisations
         Independent populations. The error of a mean over them is their standard deviation over their square root.
     seed
-        Any whole number from 0; the same seed gives the same bits, whatever the number of threads. A realisation
+        Any whole number from 0 up to 2^63 - 1; the same seed gives the same bits, whatever the threads. A realisation
         depends on the seed and on its own number only.
     method
         ``"causal"``: one forward pass. ``"iterative"``: the iteration of the paper, for comparison; with the same seed
@@ -142,7 +142,7 @@ def solve_dmft(
         raise ValueError(f"paths must be at least {steps + 2} for {steps} steps, got {paths}")
     replicas = _checks.integer("replicas", replicas, at_least=1, at_most=2)
     realisations = _checks.integer("realisations", realisations, at_least=1)
-    seed = _checks.integer("seed", seed, at_least=0)
+    seed = _checks.seed("seed", seed)
     method = _checks.choice("method", method, METHODS)
     waiting = _waiting_steps(waiting_times, dt, steps)
     tolerance = _checks.real("tolerance", tolerance, above=0)
@@ -243,4 +243,6 @@ def _waiting_steps(waiting_times: Sequence[float] | None, dt: float, steps: int)
         chosen.append(_checks.steps(dt, number, "waiting_times"))
     if not chosen:
         raise ValueError("waiting_times must have at least one time, got none")
+    if np.any(np.diff(chosen) <= 0):
+        raise ValueError(f"waiting_times must increase, got {waiting_times!r}")
     return np.array(chosen, dtype=np.intp)

@@ -126,7 +126,7 @@ def make_plan(
         samples=_sample_count(problem.alpha, features),
         replicas=_checks.integer("replicas", replicas, at_least=1, at_most=2),
         realisations=_checks.integer("realisations", realisations, at_least=1),
-        seed=_checks.integer("seed", seed, at_least=0),
+        seed=_checks.seed("seed", seed),
         record_every=record_every,
         loss_every=loss_every,
         probes=_checks.integer("probes", probes, at_least=1),
