@@ -1,6 +1,7 @@
 """What goes wrong on real machines: kills, interruptions, read-only folders, full disks, two builds at once."""
 
 import errno
+import json
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ from conftest import copy_project, environment, run
 from bookbuild import book, setup_env
 from bookbuild.paths import ROOT
 from bookbuild.refusal import Refusal
+from sgdnoise.store import Store
 
 pytestmark = pytest.mark.faults
 
@@ -144,6 +146,23 @@ def test_a_warning_fails_the_build_and_keeps_the_old_book(small):
     assert done.returncode == 2
     assert "nowhere" in done.stderr
     assert (small / "_build" / "html" / "book" / "index.html").read_bytes() == before
+
+
+def test_damaged_results_are_computed_again_and_a_page_that_is_gone_is_rendered(small):
+    write(small, "one", body='import sgdnoise as sn; sn.sweep(sn.critical_alpha, {"delta": [1.0]}, workers=1)')
+    done = run(small, "book", "--profile", "smoke")
+    assert done.returncode == 0, done.stderr
+    results = small / "_build" / "results"
+    (key,) = json.loads((results / "used" / "one-smoke.json").read_text())
+    (results / f"{key}.nc").write_bytes((results / f"{key}.nc").read_bytes()[:100])
+    assert not Store(results).has(key)
+    (small / "_build" / "html" / "search.html").unlink()
+    (small / "_build" / "html" / ".finished.json").unlink()
+    done = run(small, "book", "--profile", "smoke")
+    assert done.returncode == 0, done.stderr
+    assert "Stored results behind notebook one are damaged or gone; it runs again." in done.stderr
+    assert (small / "_build" / "html" / "search.html").is_file()
+    assert Store(results).has(key)
 
 
 def test_a_library_that_changes_during_the_run_is_noticed(small):
