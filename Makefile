@@ -11,8 +11,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 # One test process a core, each with one thread.
 PARALLEL := -n auto
-# Tests of one file in one process, files in their order: one that builds the book comes early, as the longest, and the
-# others that need it late enough not to wait for it.
+# Tests of one file in one process, files in their order: the one that builds the book early, those that read it last.
 BY_FILE := --dist loadfile --no-loadscope-reorder
 ONE_THREAD := NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 

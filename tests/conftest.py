@@ -19,6 +19,15 @@ from bookbuild.paths import HTML, ROOT
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+BUILDER = "test_book.py"  # begins early, and builds the book that other files read
+
+
+def pytest_collection_modifyitems(items):
+    """Put the other files that need the finished book last: nobody then waits for it with work left to do."""
+    readers = {item.path for item in items if "finished" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path in readers and item.path.name != BUILDER)
+
+
 COPIED = ("book", "notebooks", "lib", "_config.yml", "_toc.yml", "requirements.lock", "README.md", "CITATION.cff")
 
 
