@@ -179,7 +179,7 @@ publish("distance", figure)
 # Test the claims.
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
-glue("until", until, display=False)
+glue("until", f"{until:g}", display=False)
 
 
 def above(high, low):

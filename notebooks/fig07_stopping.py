@@ -122,7 +122,7 @@ publish("stopping", figure)
 # Test the claims.
 glue("features", network_size["features"], display=False)
 glue("data_sets", network_size["realisations"], display=False)
-glue("until", until, display=False)
+glue("until", f"{until:g}", display=False)
 # Compared while all networks still train: the last recorded time before the first of them stops.
 last = {
     a: 2 * np.floor((min(until, float(network[a].stopping_time.min())) - 0.1) / 2)
