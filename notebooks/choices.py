@@ -120,27 +120,10 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 lags = (0.25, 0.5, 1.0, 2.0, 3.0)
 cases = {
     r"vanilla, $b=0.1$": (sn.Problem(alpha=6), sn.SGD(batch=0.1), 0.1),
-    r"p-SGD, $b=0.1$, $\tau=2$": (
-        sn.Problem(alpha=8),
-        sn.PersistentSGD(batch=0.1, persistence=2.0),
-        0.05,
-    ),
-    r"p-SGD, $b=0.2$, $\tau=2$": (
-        sn.Problem(alpha=8),
-        sn.PersistentSGD(batch=0.2, persistence=2.0),
-        0.05,
-    ),
-    r"p-SGD, $b=0.3$, $\tau=2$": (
-        sn.Problem(alpha=8),
-        sn.PersistentSGD(batch=0.3, persistence=2.0),
-        0.05,
-    ),
-    r"p-SGD, $b=0.3$, $\tau=8$": (
-        sn.Problem(alpha=8),
-        sn.PersistentSGD(batch=0.3, persistence=8.0),
-        0.05,
-    ),
 }
+for b, tau in ((0.1, 2.0), (0.2, 2.0), (0.3, 2.0), (0.3, 8.0)):
+    slow = sn.PersistentSGD(batch=b, persistence=tau)
+    cases[rf"p-SGD, $b={b:g}$, $\tau={tau:g}$"] = (sn.Problem(alpha=8), slow, 0.05)
 rows = []
 for name, (problem, algorithm, rate) in cases.items():
     linear = sn.linear_response(problem, algorithm, rate, duration=10.0)

@@ -223,10 +223,19 @@ def test_setup_that_fails_is_not_taken_for_finished(monkeypatch, capsys, tmp_pat
     assert not (tmp_path / "venv" / setup_env.STAMP).exists()
 
 
-def test_make_refuses_an_unknown_profile_before_any_work():
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("PROFILE=tiny", "PROFILE must be smoke, standard or paper, got 'tiny'"),
+        ("PYTHON=/nowhere", "PYTHON must name a Python 3.11 to 3.13, got '/nowhere'"),
+        ("PYTHON=/bin/ls", "PYTHON must name a Python 3.11 to 3.13, got '/bin/ls'"),
+        ("PYTHON=", "PYTHON must name a Python 3.11 to 3.13, got ''"),
+    ],
+)
+def test_make_refuses_wrong_words_before_any_work(words, sentence):
     done = subprocess.run(
-        ["make", "--no-print-directory", "book", "PROFILE=tiny"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["make", "--no-print-directory", "book", words], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "PROFILE must be smoke, standard or paper, got 'tiny'" in done.stderr
+    assert sentence in done.stderr
     assert done.stdout == ""
