@@ -11,7 +11,6 @@ import pytest
 import xarray as xr
 
 import sgdnoise as sn
-from sgdnoise.progress import Progress
 from sgdnoise.store import Store, StoreError
 
 PROBLEM = sn.Problem(alpha=2)
@@ -217,24 +216,3 @@ def test_two_sweeps_at_once_share_the_work(tmp_path):
     both = [subprocess.Popen([sys.executable, script, tmp_path], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate()[0].strip() for process in both] == ["66.0", "66.0"]
     assert len((tmp_path / "log").read_text()) == 12
-
-
-def test_progress_gives_an_estimate_only_with_a_basis(monkeypatch, tmp_path):
-    monkeypatch.setenv("SGDNOISE_PROGRESS_FILE", str(tmp_path / "progress.json"))
-    progress = Progress("fig", total=10, stored=2, workers=2)
-    progress.update()
-    assert "left" not in progress.text()
-    progress.update()
-    progress.began -= 60
-    assert progress.text() == "fig: 4 of 10 points (2 from the store), 0:01:00, about 0:03:00 left"
-    assert (tmp_path / "progress.json").read_text() == '{"done": 4, "total": 10}'
-    progress.close()
-    assert not (tmp_path / "progress.json").exists()
-
-
-def test_a_log_is_not_flooded(monkeypatch, capsys):
-    monkeypatch.delenv("SGDNOISE_PROGRESS_FILE", raising=False)
-    progress = Progress("fig", total=1000, stored=0, workers=2)
-    for _ in range(1000):
-        progress.update()
-    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,94 +1,63 @@
-"""How far a sweep is: one line in a terminal or a notebook, a file for the book's own display, little in a log."""
+"""One progress bar for everything that takes long: a thin wrapper of tqdm."""
 
-import json
+import multiprocessing
 import os
 import sys
-import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
+# Where the build of the book, which has a display of its own, reads how far a notebook is.
 FILE_VARIABLE = "SGDNOISE_PROGRESS_FILE"
-LOG_SECONDS = 30.0
+QUIET_SECONDS = 3.0  # short work says nothing
 
 
-class Progress:
-    """Counts points and says how many are done and how long the rest will take.
+class _Bar(tqdm):  # type: ignore[misc]
+    """A bar that several threads may move, and that needs no thread of its own."""
 
-    The estimate is the mean pace of this very run, and is given only once every worker has finished a point.
+    monitor_interval = 0
+
+    def update(self, n: float = 1) -> Any:
+        with self.get_lock():
+            return super().update(n)
+
+
+@contextmanager
+def bar(total: int, label: str, *, show: bool | None = None, unit: str = "step", done: int = 0) -> Iterator[Any]:
+    """Show how far some work is: ``with bar(100, "simulating") as shown: shown.update(n)``, from any thread.
+
+    Parameters
+    ----------
+    total, done
+        Amount of work, and how much of it was done before.
+    label, unit
+        What is being done, and what is counted.
+    show
+        Whether to draw it; ``None`` draws it on a terminal or in a notebook where the work takes more than a few
+        seconds. A bar within a bar, or in a worker process, is then not drawn.
     """
-
-    def __init__(self, label: str, total: int, stored: int, workers: int) -> None:
-        self.label, self.total, self.stored, self.workers = label, total, stored, workers
-        self.done = stored
-        self.began = time.monotonic()
-        self.show, self.close = _display()
-        self.update(0)
-
-    def update(self, more: int = 1) -> None:
-        """Count points as done and show it."""
-        self.done += more
-        self.show(self.text(), {"done": self.done, "total": self.total})
-
-    def text(self) -> str:
-        """Say where the sweep is, in one line."""
-        spent = time.monotonic() - self.began
-        computed = self.done - self.stored
-        line = f"{self.label}: {self.done} of {self.total} points"
-        line += f" ({self.stored} from the store)" if self.stored else ""
-        line += f", {timedelta(seconds=round(spent))}"
-        if self.done < self.total and computed >= self.workers:
-            left = spent / computed * (self.total - self.done)
-            line += f", about {timedelta(seconds=round(left))} left"
-        return line
-
-
-def _display() -> tuple[Callable[[str, Any], None], Callable[[], None]]:
-    """Choose how to show a line, and how to take it away at the end, by where we are."""
+    options = {"total": total, "initial": done, "desc": label, "unit": unit, "unit_scale": total >= 10_000}
+    options |= {"miniters": 1, "mininterval": 0.2, "dynamic_ncols": True, "leave": False}
+    inner = bool(getattr(tqdm, "_instances", ())) or multiprocessing.parent_process() is not None
     path = os.environ.get(FILE_VARIABLE)
-    if path:
-        return _to_file(Path(path))
+    if path and show is not False and not inner:
+        line = "{desc}: {n_fmt} of {total_fmt} {unit}s"
+        try:
+            with open(path, "w", encoding="utf-8") as file, _Bar(file=file, bar_format=line, **options) as shown:
+                yield shown
+        finally:
+            Path(path).unlink(missing_ok=True)
+        return
+    if show is None:
+        show = not (path or inner) and (sys.stderr.isatty() or _in_notebook())
+        options["delay"] = QUIET_SECONDS
+    with _Bar(disable=not show or bool(path), **options) as shown:
+        yield shown
+
+
+def _in_notebook() -> bool:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if type(shell).__name__ == "ZMQInteractiveShell":
-        return _to_notebook()
-    return _to_terminal() if sys.stderr.isatty() else _to_log()
-
-
-def _to_file(path: Path) -> tuple[Callable[[str, Any], None], Callable[[], None]]:
-    def show(_: str, counts: Any) -> None:
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(counts), encoding="utf-8")
-        os.replace(part, path)
-
-    return show, lambda: path.unlink(missing_ok=True)
-
-
-def _to_notebook() -> tuple[Callable[[str, Any], None], Callable[[], None]]:
-    from IPython.display import display
-
-    handle: Any = display({"text/plain": ""}, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-
-    def show(text: str, _: Any) -> None:
-        handle.update({"text/plain": text}, raw=True)
-
-    return show, lambda: None
-
-
-def _to_terminal() -> tuple[Callable[[str, Any], None], Callable[[], None]]:
-    def show(text: str, _: Any) -> None:
-        print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
-
-    return show, lambda: print(file=sys.stderr, flush=True)
-
-
-def _to_log() -> tuple[Callable[[str, Any], None], Callable[[], None]]:
-    last = time.monotonic()
-
-    def show(text: str, counts: Any) -> None:
-        nonlocal last
-        if time.monotonic() - last > LOG_SECONDS or counts["done"] == counts["total"]:
-            last = time.monotonic()
-            print(text, file=sys.stderr, flush=True)
-
-    return show, lambda: None
+    return type(shell).__name__ == "ZMQInteractiveShell"

@@ -16,7 +16,7 @@ from sgdnoise._machine import cores
 from sgdnoise.cluster import check_address, run_on_cluster
 from sgdnoise.fingerprint import Function
 from sgdnoise.points import Point
-from sgdnoise.progress import Progress
+from sgdnoise.progress import bar
 from sgdnoise.store import Store, StoreError
 from sgdnoise.workers import Outcome, run_here, run_in_processes
 
@@ -136,20 +136,24 @@ def _fill(store: Store, points: list[Point], label: str, workers: int | None, sc
     else:
         outcomes = run_in_processes(store, missing, min(count, len(missing)))
     unique = len({point.key for point in points})
-    progress = Progress(label, unique, unique - len(missing), min(count, len(missing)))
-    failed = []
+    done, failed = unique - len(missing), []
     try:
-        for outcome in outcomes:
-            if outcome.fatal:
-                raise StoreError(outcome.error)
-            failed += [outcome] if outcome.error else []
-            progress.update()
+        with bar(unique, label, unit="point", done=done) as shown:
+            for outcome in outcomes:
+                if outcome.fatal:
+                    raise StoreError(outcome.error)
+                failed += [outcome] if outcome.error else []
+                done += 1
+                shown.update()
     except KeyboardInterrupt:
-        print(f"\nInterrupted: {progress.text()}. The same call goes on from there.", file=sys.stderr, flush=True)
+        print(
+            f"\nInterrupted: {label}: {done} of {unique} points. The same call goes on from there.",
+            file=sys.stderr,
+            flush=True,
+        )
         raise
     finally:
         outcomes.close()  # type: ignore[attr-defined]
-        progress.close()
     if failed:
         raise SweepError(failed, unique)
 

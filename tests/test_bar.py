@@ -1,0 +1,81 @@
+"""The one progress bar of the library: when it is drawn, and that threads may share it."""
+
+import io
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from sgdnoise import progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(autouse=True)
+def no_file(monkeypatch):
+    monkeypatch.delenv(progress.FILE_VARIABLE, raising=False)
+
+
+def drawn(monkeypatch, stream, show, quiet_seconds=0.0):
+    """Return what a finished bar has written to a stream."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", quiet_seconds)
+    with progress.bar(40, "simulating", show=show, done=10) as bar:
+        bar.mininterval = 0
+        bar.update(5)
+    return stream.getvalue()
+
+
+def test_drawn_on_a_terminal_and_not_in_a_log(monkeypatch):
+    assert "simulating" in drawn(monkeypatch, Terminal(), None)
+    assert "15/40" in drawn(monkeypatch, Terminal(), None)
+    assert drawn(monkeypatch, io.StringIO(), None) == ""
+
+
+def test_short_work_says_nothing(monkeypatch):
+    assert drawn(monkeypatch, Terminal(), None, quiet_seconds=60.0) == ""
+
+
+def test_always_or_never(monkeypatch):
+    assert "15/40" in drawn(monkeypatch, io.StringIO(), True, quiet_seconds=60.0)
+    assert drawn(monkeypatch, Terminal(), False) == ""
+
+
+def test_drawn_in_a_notebook(monkeypatch):
+    monkeypatch.setattr(progress, "_in_notebook", lambda: True)
+    assert "15/40" in drawn(monkeypatch, io.StringIO(), None)
+
+
+def test_a_bar_within_a_bar_is_not_drawn(monkeypatch):
+    outer = Terminal()
+    with progress.bar(2, "sweeping", show=True):
+        assert drawn(monkeypatch, outer, None) == ""
+
+
+def test_threads_may_share_it(monkeypatch):
+    switch = sys.getswitchinterval()
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    sys.setswitchinterval(1e-6)
+    try:
+        with progress.bar(40_000, "simulating", show=True) as bar, ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: [bar.update() for _ in range(5_000)], range(8)))
+            assert bar.n == 40_000
+    finally:
+        sys.setswitchinterval(switch)
+
+
+def test_the_build_of_the_book_reads_a_file(monkeypatch, tmp_path):
+    path = tmp_path / "progress"
+    monkeypatch.setenv(progress.FILE_VARIABLE, str(path))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress.bar(40, "fig", unit="point", done=10) as bar:
+        bar.mininterval = 0
+        bar.update(5)
+        assert path.read_text().splitlines()[-1] == "fig: 15 of 40 points"
+        with progress.bar(7, "inner", show=True):  # which would otherwise be drawn over it, or into the notebook
+            assert "inner" not in path.read_text()
+    assert not path.exists()
+    assert sys.stderr.getvalue() == ""
