@@ -56,5 +56,5 @@ def batches(key, chain, samples, steps):
         for mu in range(samples):
             u = threefry(key, (mu % half, k))[mu // half] >> 2
             p = chain.batch if k == 0 else 1 - chain.leave if s[k - 1, mu] else chain.enter
-            s[k, mu] = u < round(2**30 * p)
+            s[k, mu] = u < 2**30 * p
     return s

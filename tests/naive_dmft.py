@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def naive_dmft(problem, dt, h0, xi, s, rounds=None):
+def naive_dmft(problem, dt, h0, xi, s, rounds=None, momentum=0.0):
     """Solve for one replica: h0 (paths,), xi (paths, steps+1), s (steps, paths); returns m, C without mm^T, R."""
     T, P = s.shape
     delta, alpha, ridge = problem.delta, problem.alpha, problem.ridge
@@ -23,12 +23,14 @@ def naive_dmft(problem, dt, h0, xi, s, rounds=None):
         Gamma = alpha * delta * np.mean(w[:, None] * D, axis=2)
         m, R, C = np.zeros(T + 1), np.zeros((T + 1, T + 1)), np.zeros((T + 1, T + 1))
         C[0, 0] = problem.init_variance
-        for t in range(T):
-            m[t + 1] = m[t] - dt * (ridge * m[t] + mu[t])
-            R[t + 1] = (1 - dt * ridge) * R[t] - dt * Gamma[t] @ R[:T]
+        for t in range(T):  # w(t+1) - w(t) = momentum (w(t) - w(t-1)) - dt (gradient): the velocity is -dw/dt
+            before = max(t - 1, 0)
+            m[t + 1] = m[t] + momentum * (m[t] - m[before]) - dt * (ridge * m[t] + mu[t])
+            R[t + 1] = (1 - dt * ridge) * R[t] + momentum * (R[t] - R[before]) - dt * Gamma[t] @ R[:T]
             R[t + 1, t] = 1
             for u in range(t + 2):
                 memory = dt**2 * R[u, :T] @ M[t]
-                C[t + 1, u] = (1 - dt * ridge) * C[t, u] - dt * Gamma[t, : t + 1] @ C[: t + 1, u] + memory
+                inertia = momentum * (C[t, u] - C[before, u])
+                C[t + 1, u] = (1 - dt * ridge) * C[t, u] + inertia - dt * Gamma[t, : t + 1] @ C[: t + 1, u] + memory
                 C[u, t + 1] = C[t + 1, u]
     return m, C, R

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgdnoise._lanes import aligned, pitch
-from sgdnoise.simulation import batches
-from sgdnoise.simulation.normals import draw_data
+from sgdnoise.random.batches import draw_batches, new_batches
+from sgdnoise.random.normals import draw_data
 from sgdnoise.simulation.plan import make_plan
-from sgdnoise.simulation.training import draw_probes, draw_start, streams
+from sgdnoise.simulation.step import draw_start, streams
+from sgdnoise.vectors.lanes import aligned, pitch
 
 OPTIONS = {
     "features": 30,
@@ -27,26 +27,26 @@ OPTIONS = {
 class Drawn(NamedTuple):
     A: np.ndarray
     start: np.ndarray
-    bits: list[np.ndarray]
+    batches: list[np.ndarray]
     probes: np.ndarray
 
 
-def bits_of(key, chain, samples, steps):
-    """Bits ``s[step, sample]`` of one column."""
-    s, out = np.zeros((1, samples), np.uint8), []
+def weights_of(key, process, samples, steps, shared=False):
+    """Weights ``s[step, sample]`` of one column."""
+    batches, out = new_batches([process], key[None], samples, np.float64, shared), []
     for k in range(steps):
         with np.errstate(over="ignore"):
-            batches.advance(key[None], batches.thresholds(chain)[None], k, np.ones(1, bool), s)
-        out.append(s[0].astype(int))
+            draw_batches(k, np.zeros(1, np.int64), batches)
+        out.append(batches.weight[0].copy())
     return np.array(out)
 
 
 def drawn(problem, algorithm, learning_rate, duration, realisation=0, dtype=np.float64, **options):
-    """Data, start, batch bits of two replicas and probes of one realisation, without padding."""
+    """Data, start, batches of two replicas and probes of one realisation, without padding."""
     plan = make_plan(problem, [(algorithm, learning_rate)], duration, **{**OPTIONS, **options})
     keys = streams(np.random.SeedSequence(plan.seed).spawn(realisation + 1)[realisation])
     N, M, run = plan.features, plan.samples, plan.runs[0]
     A = draw_data(problem.delta, N, keys.data, aligned((M, pitch(N, dtype)), dtype))[:, :N]
-    bits = [bits_of(key, run.chain, M, run.steps) for key in keys.batches]
-    probes = draw_probes(plan, keys.probes)[:, : plan.probes, :N]
-    return Drawn(A.astype(float), draw_start(plan, keys.start)[:N], bits, probes)
+    weights = [weights_of(key, run.sampling, M, run.steps) for key in keys.batches]
+    start = draw_start(plan, keys)
+    return Drawn(A.astype(float), start.weights[:N], weights, start.probes[:, : plan.probes, :N])

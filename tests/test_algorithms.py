@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from simulated import weights_of
 
 import sgdnoise as sn
-from sgdnoise.algorithms import next_batch, start_batch
+from sgdnoise.random.threefry import stream_key
 
 CASES = [
     (sn.GD(), 0.1),
@@ -24,7 +25,7 @@ CASES = [
 
 @pytest.mark.parametrize(("algorithm", "dt"), CASES)
 def test_the_batch_fraction_is_stationary(algorithm, dt):
-    chain = algorithm.chain(dt)
+    chain = algorithm.sampling(dt)
     after = chain.batch * (1 - chain.leave) + (1 - chain.batch) * chain.enter
     assert after == pytest.approx(chain.batch, abs=1e-15)
     assert 0 <= chain.enter <= 1
@@ -34,28 +35,25 @@ def test_the_batch_fraction_is_stationary(algorithm, dt):
 def test_persistence_at_the_vanilla_limit_is_vanilla():
     dt = 0.05
     for b in (0.1, 0.3, 0.8):
-        persistent, vanilla = sn.PersistentSGD(b, dt / b).chain(dt), sn.SGD(b).chain(dt)
+        persistent, vanilla = sn.PersistentSGD(b, dt / b).sampling(dt), sn.SGD(b).sampling(dt)
         np.testing.assert_allclose(persistent, vanilla, rtol=1e-14)
 
 
 def test_exact_embedding_composes():
     """Two steps of dt are one of 2 dt: the mark of a process looked at, rather than approximated."""
     algorithm = sn.PersistentSGD(0.3, 0.5, "exact")
-    assert algorithm.chain(0.4).memory == pytest.approx(algorithm.chain(0.2).memory ** 2, rel=1e-14)
-    assert algorithm.chain(0.2).memory == pytest.approx(math.exp(-0.2 / (0.3 * 0.5)), rel=1e-14)
-    assert sn.PersistentSGD(0.3, 0.5).chain(0.1).memory == pytest.approx(1 - 0.1 / (0.3 * 0.5), rel=1e-14)
+    assert algorithm.sampling(0.4).memory == pytest.approx(algorithm.sampling(0.2).memory ** 2, rel=1e-14)
+    assert algorithm.sampling(0.2).memory == pytest.approx(math.exp(-0.2 / (0.3 * 0.5)), rel=1e-14)
+    assert sn.PersistentSGD(0.3, 0.5).sampling(0.1).memory == pytest.approx(1 - 0.1 / (0.3 * 0.5), rel=1e-14)
 
 
 def deviations(algorithm, dt, law, chains=200_000, lags=8, seed=1):
     """Sampled autocorrelation minus a law, in standard errors of the sample, at each lag."""
-    rng = np.random.default_rng(seed)
-    chain = algorithm.chain(dt)
-    first = s = start_batch(chain, chains, rng)
-    out = []
-    for lag in range(lags):
-        products = (first - chain.batch) * (s - chain.batch)
+    chain, out = algorithm.sampling(dt), []
+    batches = weights_of(stream_key(np.random.SeedSequence(seed)), chain, chains, lags) - chain.batch
+    for lag, batch in enumerate(batches):
+        products = batches[0] * batch
         out.append((products.mean() - law(lag * dt)) / (products.std() / math.sqrt(chains)))
-        s = next_batch(chain, s, rng)
     return np.abs(out)
 
 
@@ -86,10 +84,5 @@ def test_vanilla_batches_are_independent():
 
 
 def test_full_batch_is_full():
-    rng = np.random.default_rng(0)
     for algorithm in (sn.GD(), sn.SGD(1.0), sn.PersistentSGD(1.0, 2.0)):
-        chain = algorithm.chain(0.1)
-        s = start_batch(chain, 1000, rng)
-        for _ in range(20):
-            assert s.all()
-            s = next_batch(chain, s, rng)
+        assert (weights_of(np.zeros(2, np.uint32), algorithm.sampling(0.1), 1000, 20) == 1).all()

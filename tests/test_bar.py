@@ -45,7 +45,7 @@ def test_always_or_never(monkeypatch):
 
 
 def test_drawn_in_a_notebook(monkeypatch):
-    monkeypatch.setattr(progress, "_in_notebook", lambda: True)
+    monkeypatch.setattr(progress, "someone_watches", lambda: True)
     assert "15/40" in drawn(monkeypatch, io.StringIO(), None)
 
 

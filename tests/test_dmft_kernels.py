@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 from naive_dmft import naive_dmft
+from simulated import weights_of
 
 import sgdnoise as sn
-from sgdnoise.algorithms import Chain
-from sgdnoise.dmft import kernels, rows
-from sgdnoise.dmft.batches import draw_batches
+from sgdnoise.algorithms import Chain, Descent
+from sgdnoise.dmft import paths as kernels
+from sgdnoise.dmft import triangles
 from sgdnoise.dmft.causal import solve_causal
-from sgdnoise.dmft.normals import draw_normals, orthogonalise
+from sgdnoise.dmft.noise import draw_normals, orthogonalise
+from sgdnoise.dmft.paths import Active, Forces
 from sgdnoise.dmft.population import Population
+from sgdnoise.random.batches import new_batches
+from sgdnoise.random.threefry import stream_key
 
 pytestmark = pytest.mark.kernel
 
@@ -19,17 +23,23 @@ def plain_population(problem, steps, paths, replicas=1, batch=0.5, dt=0.2, seed=
     rng = np.random.default_rng(seed)
     h0 = rng.standard_normal(paths)
     xi = rng.standard_normal((replicas, paths, steps + 1)).astype(np.float32)
-    batches = rng.random((steps, replicas, paths)) < batch
-    return Population(problem, Chain(batch, batch, 1 - batch), dt, h0, xi, batches, conditional=False)
+    keys = np.array([stream_key(np.random.SeedSequence(a)) for a in range(replicas)])
+    batches = new_batches([Chain(batch, batch, 1 - batch)] * replicas, keys, paths, np.float64)
+    return Population(problem, dt, steps, h0, xi, batches, conditional=False)
 
 
-@pytest.mark.parametrize("loss", [sn.squared_hinge, sn.square, sn.logistic], ids=lambda loss: loss.name)
-def test_causal_pass_solves_the_equations_as_written(loss):
+def solve(population, momentum=0.0):
+    return solve_causal(population, Descent(population.dt, population.problem.ridge, momentum)).weights
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.6])
+@pytest.mark.parametrize("loss", [sn.squared_hinge, sn.square, sn.logistic], ids=repr)
+def test_causal_pass_solves_the_equations_as_written(loss, momentum):
     problem = sn.Problem(alpha=3, delta=0.7, ridge=0.4, margin=0.8, init_variance=0.6, loss=loss)
     population = plain_population(problem, steps=7, paths=60)
-    weights = solve_causal(population).weights
-    xi = population.xi[0].astype(float)
-    m, C, R = naive_dmft(problem, population.dt, population.h0, xi, population.batches[:, 0])
+    weights, paths = solve(population, momentum), population.paths
+    s = weights_of(population.batches.keys[0], population.batches.process, 60, 7)
+    m, C, R = naive_dmft(problem, population.dt, paths.h0, paths.xi[0].astype(float), s, momentum=momentum)
     np.testing.assert_allclose(weights.m, m, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(weights.L[0] @ weights.L[0].T, C, rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(np.tril(weights.G[:, 1:8], -1), R[:, :-1], rtol=1e-9, atol=1e-12)
@@ -38,10 +48,10 @@ def test_causal_pass_solves_the_equations_as_written(loss):
 def test_a_wrong_response_is_seen(monkeypatch):
     """Negative control of the test above: responses off by 5%."""
     problem = sn.Problem(alpha=3, delta=0.7, ridge=0.4)
-    right = solve_causal(plain_population(problem, steps=7, paths=60)).weights
+    right = solve(plain_population(problem, steps=7, paths=60))
     sums = kernels.sums
     monkeypatch.setattr(kernels, "sums", lambda *args: sums(*args) * np.array([[1.0], [1.0], [1.05]]))
-    wrong = solve_causal(plain_population(problem, steps=7, paths=60)).weights
+    wrong = solve(plain_population(problem, steps=7, paths=60))
     assert np.max(np.abs(wrong.G - right.G)) > 1e-4
 
 
@@ -64,7 +74,8 @@ def test_responses_are_a_row_of_an_inverse_matrix(t):
         R = np.tril(np.where(now[:, None] > now, G[now][:, np.minimum(now + 1, t)], 0.0), -1)
         w = np.append(stiff[0, p, : times.size], 1.0)
         expected[now] += bend[0, p] * np.linalg.inv(np.eye(now.size) + step * R * w)[-1]
-    got = kernels.sums(t, step, G, np.zeros((1, paths)), bend, count, kick, stiff, stiff)
+    now = Forces(np.zeros((1, paths)), bend)
+    got = kernels.sums(t, step, G, now, Active(count, kick, stiff, stiff))
     np.testing.assert_allclose(got[2], expected, rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(got[:2], 0.0)
 
@@ -75,13 +86,13 @@ def test_products_of_forces_of_two_replicas():
     rng = np.random.default_rng(2)
     f = np.zeros((2, 40, 6))
     for t in range(6):
-        now = np.where(population.batches[t], rng.standard_normal((2, 40)), 0.0)
-        f[:, :, t] = now
-        lists = population.count, population.kick, population.force, population.stiff
-        got = kernels.sums(t, 0.1, np.eye(7), now, np.zeros((2, 40)), *lists)
-        kernels.remember(t, now, np.zeros((2, 40)), *lists)
-        np.testing.assert_allclose(got[0], np.einsum("ap,apt->t", now, f[:, :, : t + 1]), atol=1e-12)
-        np.testing.assert_allclose(got[1], np.einsum("ap,apt->t", now, f[::-1, :, : t + 1]), atol=1e-12)
+        pull = np.where(rng.random((2, 40)) < 0.5, rng.standard_normal((2, 40)), 0.0)
+        f[:, :, t] = pull
+        now = Forces(pull, np.zeros((2, 40)))
+        got = kernels.sums(t, 0.1, np.eye(7), now, population.active)
+        kernels.remember(t, now, population.active)
+        np.testing.assert_allclose(got[0], np.einsum("ap,apt->t", pull, f[:, :, : t + 1]), atol=1e-12)
+        np.testing.assert_allclose(got[1], np.einsum("ap,apt->t", pull, f[::-1, :, : t + 1]), atol=1e-12)
 
 
 def test_two_replicas_have_the_average_law_of_one():
@@ -89,8 +100,8 @@ def test_two_replicas_have_the_average_law_of_one():
     problem = sn.Problem(alpha=3, ridge=0.5)
     one = plain_population(problem, steps=6, paths=50)
     two = plain_population(problem, steps=6, paths=50, replicas=2)
-    two.h0[:], two.xi[0], two.batches[:] = one.h0, one.xi[0], one.batches
-    first, second = solve_causal(one).weights, solve_causal(two).weights
+    two.paths.h0[:], two.paths.xi[0], two.batches.keys[:] = one.paths.h0, one.paths.xi[0], one.batches.keys
+    first, second = solve(one), solve(two)
     np.testing.assert_allclose(second.m, first.m, rtol=1e-12)
     np.testing.assert_allclose(second.norm(), first.norm(), rtol=1e-10)
     np.testing.assert_array_equal(second.distance(), 0.0)
@@ -100,7 +111,7 @@ def test_factor_of_a_singular_covariance_reproduces_it():
     rng = np.random.default_rng(3)
     F = rng.standard_normal((4, 9)) * np.logspace(0, -9, 9)  # rank 4 of 9, over nine orders of magnitude
     M, factor = F.T @ F, np.zeros((9, 9))
-    repairs = sum(rows.noise_row(t, M[t], M[t, t], factor) for t in range(9))
+    repairs = sum(triangles.noise_row(t, M[t], M[t, t], factor) for t in range(9))
     assert repairs == 0
     scale = np.sqrt(np.outer(np.diag(M), np.diag(M)))
     assert np.max(np.abs(factor @ factor.T - M) / scale) < 1e-6
@@ -110,7 +121,7 @@ def test_factor_of_a_singular_covariance_reproduces_it():
 def test_a_covariance_that_is_not_positive_is_reported():
     M = np.array([[1.0, 0.0], [1.1, 1.0]])
     factor = np.zeros((2, 2))
-    assert [rows.noise_row(t, M[t], M[t, t], factor) for t in range(2)] == [0, 1]
+    assert [triangles.noise_row(t, M[t], M[t, t], factor) for t in range(2)] == [0, 1]
 
 
 @pytest.mark.parametrize(("paths", "frame"), [(61, 9), (64, 5), (50, 2)])
@@ -135,8 +146,8 @@ def test_normals_have_exact_moments_together_with_h0():
 
 def test_in_batches_of_exact_numbers_a_path_switches_by_the_chain_whatever_its_past():
     chain, steps, paths = Chain(0.4, 0.3, 0.45), 4, 7
-    rng = np.random.default_rng(8)
-    draws = np.stack([draw_batches(chain, (steps, 1, paths), True, rng)[:, 0] for _ in range(3000)])
+    keys = [stream_key(seed) for seed in np.random.SeedSequence(8).spawn(3000)]
+    draws = np.stack([weights_of(key, chain, paths, steps, shared=True) for key in keys]) == 1
     for state, chance in ((False, chain.enter), (True, 1 - chain.leave)):
         for before in (False, True):
             for path in draws.transpose(2, 1, 0):
@@ -148,8 +159,8 @@ def test_in_batches_of_exact_numbers_a_path_switches_by_the_chain_whatever_its_p
 @pytest.mark.parametrize("batch", [0.01, 0.3, 0.99, 1.0])
 def test_batches_have_exact_numbers(batch):
     algorithm = sn.PersistentSGD(batch=batch, persistence=3.0)
-    batches = draw_batches(algorithm.chain(0.02), (20, 2, 500), True, np.random.default_rng(6))
-    assert batches[0].sum(axis=1) == pytest.approx(500 * batch, abs=1)
-    chain = algorithm.chain(0.02)
-    left = (batches[:-1] & ~batches[1:]).sum(axis=2)
-    assert np.all(np.abs(left - chain.leave * batches[:-1].sum(axis=2)) < 1)
+    chain = algorithm.sampling(0.02)
+    batches = weights_of(stream_key(np.random.SeedSequence(6)), chain, 500, 20, shared=True) == 1
+    assert batches[0].sum() == pytest.approx(500 * batch, abs=1)
+    left = (batches[:-1] & ~batches[1:]).sum(axis=1)
+    assert np.all(np.abs(left - chain.leave * batches[:-1].sum(axis=1)) < 1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sgdnoise as sn
+from sgdnoise.algorithms import Descent
 from sgdnoise.dmft.causal import solve_causal
 from sgdnoise.dmft.population import Population
 from sgdnoise.dmft.solve import memory_needed
@@ -57,12 +58,12 @@ def test_long_training_of_separable_data(algorithm):
 
 def late_fractions(conditional=None):
     """Fraction within the margin when the loss is down to 1e-9, for four populations."""
-    problem, chain = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0), sn.PersistentSGD(0.8, 2.0).chain(0.2)
+    problem, chain = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0), sn.PersistentSGD(0.8, 2.0).sampling(0.2)
     fractions = []
     for seed in range(4):
         population = Population.draw(problem, chain, 0.2, (300, 1, 1000), True, np.random.SeedSequence(seed))
         population.conditional = population.conditional if conditional is None else conditional
-        fractions.append(float(solve_causal(population).unsatisfied[-1]))
+        fractions.append(float(solve_causal(population, Descent(0.2, 0.0)).unsatisfied[-1]))
     return np.array(fractions)
 
 
@@ -185,21 +186,3 @@ def test_bad_input_gets_one_clear_sentence(change, error, sentence):
 def test_memory_estimate_of_a_long_run():
     """2,000 steps, 4,000 paths and two replicas fit in 4 GB."""
     assert 0.5e9 < memory_needed(2000, 4000, 2, 1, 401) < 4e9
-
-
-def test_a_loss_of_ones_own():
-    def value(h, k):
-        return np.logaddexp(0.0, k - h)
-
-    def slope(h, k):
-        return -1.0 / (1.0 + np.exp(h - k))
-
-    def curvature(h, k):
-        return 0.25 / np.cosh((h - k) / 2) ** 2
-
-    own = sn.Loss("own", value, slope, curvature)
-    options = {"paths": 200, "realisations": 1}
-    ours = sn.solve_dmft(sn.Problem(alpha=2, loss=own), sn.SGD(0.5), 0.1, 1.0, **options)
-    theirs = sn.solve_dmft(sn.Problem(alpha=2, loss=sn.logistic), sn.SGD(0.5), 0.1, 1.0, **options)
-    np.testing.assert_allclose(ours.loss, theirs.loss, rtol=1e-9)
-    np.testing.assert_allclose(ours.integrated_response, theirs.integrated_response, rtol=1e-9)

@@ -14,8 +14,10 @@ from scipy.stats import chi2
 from scipy.stats import t as student
 
 import sgdnoise as sn
+from sgdnoise.algorithms import Descent
 from sgdnoise.dmft import iterative, population
 from sgdnoise.dmft.causal import solve_causal
+from sgdnoise.random.batches import new_batches
 
 RATE = 1e-3
 NAMES = ("magnetization", "norm", "loss", "unsatisfied", "distance")
@@ -90,10 +92,11 @@ def test_gradient_descent_is_a_batch_of_everything_to_the_last_bit(algorithm):
 
 
 def test_causal_solution_is_a_fixed_point_of_the_iteration():
-    chain = sn.SGD(0.3).chain(0.1)
+    chain = sn.SGD(0.3).sampling(0.1)
     paths = population.Population.draw(sn.Problem(alpha=6), chain, 0.1, (20, 2, 300), True, np.random.SeedSequence(3))
-    kernels, *_ = iterative.sweep(paths, solve_causal(paths).weights)
-    again, *_ = iterative.sweep(paths, iterative.integrate(paths, kernels))
+    update = Descent(0.1, 1.0, momentum=0.5)
+    kernels, *_ = iterative.sweep(paths, solve_causal(paths, update).weights)
+    again, *_ = iterative.sweep(paths, iterative.integrate(paths, update, kernels))
     assert again.difference(kernels) == 0
 
 
@@ -178,9 +181,9 @@ def test_variance_reduction_keeps_gamma_and_mu_linear_in_the_batch():
     """With everybody in the batch, averaging over it changes nothing."""
     rng = np.random.default_rng(0)
     h0, xi = rng.standard_normal(50), rng.standard_normal((1, 50, 6)).astype(np.float32)
-    batches = np.ones((5, 1, 50), dtype=bool)
+    batches = [new_batches([sn.GD().sampling(0.1)], np.zeros((1, 2), np.uint32), 50, np.float64) for _ in range(2)]
     solutions = [
-        population.Population(sn.Problem(alpha=2), sn.GD().chain(0.1), 0.1, h0, xi, batches, conditional)
+        population.Population(sn.Problem(alpha=2), 0.1, 5, h0, xi, batches[conditional], conditional)
         for conditional in (True, False)
     ]
     first, second = (p.advance(0, p.fields(0, 0.0, np.ones((1, 6, 6)), np.eye(6)), np.eye(6)) for p in solutions)

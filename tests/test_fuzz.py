@@ -78,7 +78,9 @@ def test_algorithms(kind, batch, persistence, embedding, learning_rate):
     arguments = (batch,) if kind is sn.SGD else (batch, persistence, embedding)
     made = attempt(lambda: kind(*arguments))
     for algorithm in (made, sn.PersistentSGD(0.3, 2.0), sn.GD()):
-        chain = attempt(lambda algorithm=algorithm: algorithm.chain(learning_rate)) if algorithm is not None else None
+        chain = (
+            attempt(lambda algorithm=algorithm: algorithm.sampling(learning_rate)) if algorithm is not None else None
+        )
         if chain is not None:
             assert all(0 <= value <= 1 for value in chain)
 

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from conftest import watched
+from simulated import weights_of
 
 import sgdnoise as sn
 from bookbuild import live
 from bookbuild.paths import LIVE
-from sgdnoise.simulation import batches, normals, threefry, training
+from sgdnoise.random import normals, threefry
+from sgdnoise.simulation import step as training
 
 pytestmark = pytest.mark.endtoend
 
@@ -89,12 +91,7 @@ def test_normals_are_the_same_bits(scripts, length):
 @pytest.mark.parametrize("algorithm", [sn.SGD(0.3), sn.PersistentSGD(0.3, 2.0), sn.PersistentSGD(0.8, 0.5), sn.GD()])
 def test_batches_are_the_same(scripts, algorithm):
     samples, steps, rate = 151, 40, 0.1
-    keys, limits = key_of(5, 2)[None], batches.thresholds(algorithm.chain(rate))[None]
-    s, expected = np.zeros((1, samples), np.uint8), []
-    with np.errstate(over="ignore"):
-        for step in range(steps):
-            batches.advance(keys, limits, step, np.ones(1, bool), s)
-            expected.append(s[0].tolist())
+    expected = weights_of(key_of(5, 2), algorithm.sampling(rate), samples, steps).tolist()
     found = scripts.evaluate(
         """([batch, persistence, rate, samples, steps]) => {
             const key = sgdnoise.seed.streams(5).batches[0];
@@ -177,9 +174,9 @@ def test_the_page_refuses_what_the_library_refuses(scripts):
     for batch in (0.05, 0.3, 0.8, 1.0):
         for persistence in (0.25, 1.0, 8.0):
             limit = scripts.evaluate("pair => sgdnoise.batches.largestRate(...pair)", [batch, persistence])
-            sn.PersistentSGD(batch, persistence).chain(limit)
+            sn.PersistentSGD(batch, persistence).sampling(limit)
             with pytest.raises(ValueError, match=f"at most {limit:g}"):
-                sn.PersistentSGD(batch, persistence).chain(1.001 * limit)
+                sn.PersistentSGD(batch, persistence).sampling(1.001 * limit)
 
 
 @pytest.mark.parametrize(("cost", "pieces"), [(0.5, 24), (5, 2), (7, 1), (80, 1)])

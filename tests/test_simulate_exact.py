@@ -39,7 +39,7 @@ def observables(problem, A, weights):
 def naive_weights(problem, inputs, dt):
     return [
         naive.train(inputs.A, inputs.start, s, dt, problem.ridge, lambda h: problem.loss.slope(h, problem.margin))
-        for s in inputs.bits
+        for s in inputs.batches
     ]
 
 
@@ -73,7 +73,7 @@ def test_agrees_with_the_update_rule_to_rounding(problem, algorithm):
                 wait,
                 inputs.probes[0],
             )
-            for w, s in zip(weights, inputs.bits, strict=True)
+            for w, s in zip(weights, inputs.batches, strict=True)
         ]
         np.testing.assert_allclose(run.integrated_response[index, 0, wait:], np.mean(chi, axis=0), rtol=1e-11)
         assert np.isnan(run.correlation[index, 0, :wait]).all()
@@ -95,7 +95,7 @@ def test_response_with_more_features_than_one_stretch():
     problem, algorithm = sn.Problem(alpha=1.2), sn.SGD(0.3)
     run = sn.simulate(problem, algorithm, dt, steps * dt, realisations=1, precision="double", **options)
     inputs = drawn(problem, algorithm, dt, steps * dt, **options)
-    weights, s = naive_weights(problem, inputs, dt)[0], inputs.bits[0]
+    weights, s = naive_weights(problem, inputs, dt)[0], inputs.batches[0]
     chi = naive.response(
         inputs.A, weights, s, dt, 1.0, lambda h: problem.loss.curvature(h, 1.0), wait, inputs.probes[0]
     )
@@ -115,7 +115,7 @@ def test_stops_where_the_rule_says(alpha):
             naive.train_to_stop(
                 inputs.A, inputs.start, s, dt, lambda h: problem.loss.slope(h, problem.margin), 0.4, 1e-10
             )
-            for s in inputs.bits
+            for s in inputs.batches
         ]
         np.testing.assert_allclose(run.stopping_time[index], [dt * k for _, k in ends], rtol=1e-12)
         expected = [observables(problem, inputs.A, w[None]) for w, _ in ends]

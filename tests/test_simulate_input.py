@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import sgdnoise as sn
-from sgdnoise.simulation.progress import Progress
 
 SMALL = {"learning_rate": 0.1, "duration": 3.0, "features": 40, "realisations": 2}
 
@@ -99,20 +98,6 @@ def test_a_large_problem_is_within_its_memory():
         sn.Problem(alpha=8), runs, 20.0, features=5000, replicas=2, loss_every=10, precision="double", **options
     )
     assert plan.unit_bytes < 2e9
-
-
-def test_progress_is_shown_when_asked_for(capsys):
-    bar = Progress(200, show=True)
-    bar.began -= 10
-    bar.shown -= 10
-    bar.add(50)
-    bar.close()
-    assert "simulating:  25 %, 30 s left" in capsys.readouterr().err
-    quiet = Progress(200, show=None)
-    quiet.began -= 10
-    quiet.add(50)
-    quiet.close()
-    assert capsys.readouterr().err == ""
 
 
 def test_an_interrupt_ends_all_threads_at_once():

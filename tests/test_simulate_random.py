@@ -6,12 +6,12 @@ import naive
 import numpy as np
 import pytest
 from scipy import stats
-from simulated import bits_of
+from simulated import weights_of
 
 import sgdnoise as sn
-from sgdnoise._lanes import aligned, pitch
-from sgdnoise.simulation.normals import fill_normal
-from sgdnoise.simulation.threefry import stream_key, words
+from sgdnoise.random.normals import fill_normal
+from sgdnoise.random.threefry import stream_key, words
+from sgdnoise.vectors.lanes import aligned, pitch
 
 KEY = stream_key(np.random.SeedSequence(7))
 
@@ -41,9 +41,9 @@ def test_words_are_those_of_the_plain_loop():
 @pytest.mark.kernel
 @pytest.mark.parametrize("algorithm", [sn.GD(), sn.SGD(0.3), sn.PersistentSGD(0.6, 0.5)])
 def test_batches_are_those_of_the_plain_loop(algorithm):
-    chain = algorithm.chain(0.1)
+    chain = algorithm.sampling(0.1)
     np.testing.assert_array_equal(
-        bits_of(KEY, chain, 17, 12), naive.batches([int(k) for k in KEY], chain, samples=17, steps=12)
+        weights_of(KEY, chain, 17, 12), naive.batches([int(k) for k in KEY], chain, samples=17, steps=12)
     )
 
 
@@ -87,9 +87,9 @@ def test_normals_are_normal():
 )
 def test_sampling_autocorrelation(algorithm):
     """<s(0)s(t)> - b^2 = b(1-b) rho^t over 200,000 independent samples; each lag false in 6e-5 of seeds (4 errors)."""
-    chain = algorithm.chain(0.1)
+    chain = algorithm.sampling(0.1)
     b, rho, n = chain.batch, chain.memory, 200_000
-    s = bits_of(KEY, chain, n, 8)
+    s = weights_of(KEY, chain, n, 8)
     for lag in range(8):
         product = s[0] * s[lag]
         expected = b * b + b * (1 - b) * rho**lag
@@ -101,7 +101,7 @@ def test_sampling_autocorrelation(algorithm):
 
 
 def test_replicas_and_realisations_have_their_own_batches():
-    from sgdnoise.simulation.training import streams
+    from sgdnoise.simulation.step import streams
 
     keys = [streams(sequence) for sequence in np.random.SeedSequence(0).spawn(3)]
     every = [tuple(key) for k in keys for key in (k.data, k.start, *k.batches, k.probes)]

@@ -8,14 +8,15 @@
 (11,)
 """
 
-from sgdnoise.algorithms import GD, SGD, PersistentSGD
+from sgdnoise.algorithms import GD, SGD, Algorithm, PersistentSGD
 from sgdnoise.divergence import DivergedError
 from sgdnoise.dmft import ConvergenceError, solve_dmft
 from sgdnoise.fdt import NotStationaryError, TemperatureError, fdt_curve, local_temperature
 from sgdnoise.linear_response import linear_response
-from sgdnoise.losses import Loss, logistic, square, squared_hinge
+from sgdnoise.losses import Loss, logistic, loss, square, squared_hinge
 from sgdnoise.problem import Problem
-from sgdnoise.simulate import simulate, simulate_paired
+from sgdnoise.random.batches import sampling
+from sgdnoise.simulation.simulate import simulate, simulate_paired
 from sgdnoise.spectrum import Spectrum, hessian_spectrum
 from sgdnoise.statics import Statics, critical_alpha, solve_statics
 from sgdnoise.store import Store
@@ -25,6 +26,7 @@ from sgdnoise.temperature import NoPlateauError, Temperature, effective_temperat
 __all__ = [
     "GD",
     "SGD",
+    "Algorithm",
     "ConvergenceError",
     "DivergedError",
     "Loss",
@@ -46,6 +48,8 @@ __all__ = [
     "linear_response",
     "local_temperature",
     "logistic",
+    "loss",
+    "sampling",
     "simulate",
     "simulate_paired",
     "solve_dmft",

@@ -4,12 +4,13 @@ A wrong type is a :class:`TypeError`, a wrong value a :class:`ValueError`; both 
 """
 
 import math
-import os
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+from sgdnoise._machine import available_memory
 
 MAX_STEPS = 100_000_000
 MAX_SEED = 2**63 - 1  # what a file of results can hold
@@ -140,25 +141,11 @@ def steps(learning_rate: float, duration: float, name: str = "duration") -> int:
 
 def memory(needed: float, what: str) -> None:
     """Refuse work that needs more memory (in bytes) than the machine has available."""
-    available = _available_memory()
+    available = available_memory()
     if needed > available:
         raise MemoryError(
             f"{what} must fit in memory: {needed / 1e9:.3g} GB are needed and {available / 1e9:.3g} GB are available"
         )
-
-
-def _available_memory() -> float:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return 1024.0 * int(line.split()[1])
-    except OSError:
-        pass  # not Linux: the total is the best portable answer
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
 
 
 def _describe(above: float, at_least: float, at_most: float) -> str:

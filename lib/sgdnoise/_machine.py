@@ -1,6 +1,8 @@
 """How much of this machine may be used."""
 
+import math
 import os
+import sys
 
 
 def cores() -> int:
@@ -15,3 +17,24 @@ def threads() -> int:
     """
     limit = os.environ.get("NUMBA_NUM_THREADS", "")
     return min(cores(), int(limit)) if limit.isdigit() and int(limit) > 0 else cores()
+
+
+def available_memory() -> float:
+    """Return how much memory can be had, in bytes."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return 1024.0 * int(line.split()[1])
+    except OSError:
+        pass  # not Linux: the total is the best portable answer
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def someone_watches() -> bool:
+    """Whether standard error is a terminal or a notebook, where a person reads what is happening."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return sys.stderr.isatty() or type(shell).__name__ == "ZMQInteractiveShell"

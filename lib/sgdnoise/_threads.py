@@ -9,19 +9,27 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sgdnoise._machine import threads
 
 
+class Share(NamedTuple):
+    """Part of the work of one thread: the parts ``first, first + every, ...`` below ``parts``."""
+
+    first: int
+    every: int
+    parts: int
+
+
 def share_out(kernel: Callable[..., None], parts: int, *arguments: Any) -> None:
-    """Call ``kernel(first, step, parts, *arguments)``, which does the parts ``first, first+step, ...``, in each thread.
+    """Call ``kernel(share, *arguments)`` in each thread, with its share of the parts.
 
     Parts must not depend on each other; then the result does not depend on the number of threads.
     """
     count = min(threads(), parts)
-    others = [_pool(count).submit(kernel, i, count, parts, *arguments) for i in range(1, count)]
-    kernel(0, count, parts, *arguments)
+    others = [_pool(count).submit(kernel, Share(i, count, parts), *arguments) for i in range(1, count)]
+    kernel(Share(0, count, parts), *arguments)
     for other in others:
         other.result()
 

@@ -1,6 +1,7 @@
-r"""The sampling processes: which samples are in the batch at each step.
+r"""The algorithms: which samples are in the batch at each step, and what the weights do with the gradient.
 
-Every algorithm is a two-state Markov chain :math:`s_\mu(t)\in\{0,1\}` per sample, independent between samples and
+An algorithm names a *sampling process* (see :mod:`sgdnoise.random.batches`) and an *update rule*. In GD, SGD and
+persistent SGD every sample has a two-state Markov chain :math:`s_\mu(t)\in\{0,1\}`, independent between samples and
 started in its stationary law, :math:`P(s=1)=b`:
 
 ============================  ==================================  ======================================
@@ -19,23 +20,65 @@ learning rate; for Euler's, :math:`\rho=1-dt/(b\tau)` agrees with it to first or
 """
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sgdnoise import _checks
+from sgdnoise import _checks, parts
+from sgdnoise.random.batches import Sampling, sampling
 
 EMBEDDINGS = ("euler", "exact")
 
 
+class Update(Protocol):
+    """What an update rule must have: one step of a weight, linear in all its arguments."""
+
+    def step(self, w: float, velocity: float, gradient: float) -> tuple[float, float]:
+        """Return weight and velocity after a step, given both and the gradient of the loss without its ridge."""
+
+
+@parts.part
+class Descent(NamedTuple):
+    r"""Gradient descent with momentum :math:`\beta`, as PyTorch has it.
+
+    .. math:: v \leftarrow \beta v + g + \lambda w,\qquad w \leftarrow w - dt\,v .
+    """
+
+    rate: float
+    ridge: float
+    momentum: float = 0.0
+
+    def step(self, w: float, velocity: float, gradient: float) -> tuple[float, float]:
+        """Return weight and velocity after a step."""
+        velocity = self.momentum * velocity + (gradient + self.ridge * w)
+        return w - self.rate * velocity, velocity
+
+
+@sampling
 class Chain(NamedTuple):
     """Two-state chain of one sample: stationary probability of being in the batch, and switching probabilities."""
 
     batch: float
     enter: float
     leave: float
+
+    def draw(self, step: int, state: int, u: float) -> tuple[float, int]:  # noqa: ARG002
+        """Return whether the sample is in the batch, as weight and as state."""
+        stay = 1.0 - self.leave if state > 0 else self.enter
+        inside = u < (self.batch if state < 0 else stay)
+        return (1.0 if inside else 0.0), (1 if inside else 0)
+
+    def expected(self, step: int, state: int) -> float:  # noqa: ARG002
+        """Return the probability to be in the batch."""
+        stay = 1.0 - self.leave if state > 0 else self.enter
+        return self.batch if state < 0 else stay
+
+    def random(self, step: int) -> bool:  # noqa: ARG002
+        """Nothing is random in full batches."""
+        return self.batch < 1.0
+
+    def partition(self) -> bool:
+        """Samples are independent."""
+        return False
 
     @property
     def memory(self) -> float:
@@ -44,10 +87,43 @@ class Chain(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GD:
+class Algorithm:
+    """Base of all algorithms. One of your own gives ``batch``, its mean weight, and ``sampling``.
+
+    Parameters
+    ----------
+    momentum
+        At least 0 and less than 1; PyTorch's rule, from rest.
+    """
+
+    momentum: float = field(default=0.0, kw_only=True)
+
+    if TYPE_CHECKING:
+
+        @property
+        def batch(self) -> float:
+            """Mean weight of a sample in the gradient."""
+
+    def __post_init__(self) -> None:
+        momentum = _checks.real("momentum", self.momentum, at_least=0, at_most=1)
+        if momentum == 1:
+            raise ValueError("momentum must be less than 1, got 1")
+        object.__setattr__(self, "momentum", momentum)
+
+    def sampling(self, learning_rate: float) -> Sampling:
+        """Return the sampling process at this learning rate."""
+        raise TypeError(f"{type(self).__name__} must have a method sampling that returns its sampling process")
+
+    def update(self, learning_rate: float, ridge: float) -> Update:
+        """Return the update rule at this learning rate."""
+        return Descent(learning_rate, ridge, self.momentum)
+
+
+@dataclass(frozen=True)
+class GD(Algorithm):
     """Full-batch gradient descent.
 
-    >>> GD().chain(learning_rate=0.1)
+    >>> GD().sampling(learning_rate=0.1)
     Chain(batch=1.0, enter=1.0, leave=0.0)
     """
 
@@ -56,14 +132,14 @@ class GD:
         """Every sample is always in the batch."""
         return 1.0
 
-    def chain(self, learning_rate: float) -> Chain:
+    def sampling(self, learning_rate: float) -> Chain:
         """Return the sampling chain at this learning rate."""
         _checks.real("learning_rate", learning_rate, above=0)
         return Chain(1.0, 1.0, 0.0)
 
 
 @dataclass(frozen=True)
-class SGD:
+class SGD(Algorithm):
     """Vanilla SGD: at every step each sample is in the batch with probability ``batch``, independently.
 
     Parameters
@@ -73,7 +149,7 @@ class SGD:
 
     Examples
     --------
-    >>> SGD(batch=0.25).chain(learning_rate=0.1)
+    >>> SGD(batch=0.25).sampling(learning_rate=0.1)
     Chain(batch=0.25, enter=0.25, leave=0.75)
     >>> SGD(batch=0)
     Traceback (most recent call last):
@@ -83,16 +159,17 @@ class SGD:
     batch: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "batch", _checks.real("batch", self.batch, above=0, at_most=1))
 
-    def chain(self, learning_rate: float) -> Chain:
+    def sampling(self, learning_rate: float) -> Chain:
         """Return the sampling chain at this learning rate."""
         _checks.real("learning_rate", learning_rate, above=0)
         return Chain(self.batch, self.batch, 1.0 - self.batch)
 
 
 @dataclass(frozen=True)
-class PersistentSGD:
+class PersistentSGD(SGD):
     r"""Persistent SGD: a sample stays out of the batch for a time :math:`\tau` on average.
 
     Parameters
@@ -108,23 +185,22 @@ class PersistentSGD:
 
     Examples
     --------
-    >>> PersistentSGD(batch=0.5, persistence=2.0).chain(learning_rate=0.2)
+    >>> PersistentSGD(batch=0.5, persistence=2.0).sampling(learning_rate=0.2)
     Chain(batch=0.5, enter=0.1, leave=0.1)
-    >>> PersistentSGD(batch=0.1, persistence=0.5).chain(learning_rate=0.1)
+    >>> PersistentSGD(batch=0.1, persistence=0.5).sampling(learning_rate=0.1)
     Traceback (most recent call last):
     ValueError: learning_rate must be at most 0.0555556 for PersistentSGD(batch=0.1...
     """
 
-    batch: float
     persistence: float
     embedding: str = "euler"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "batch", _checks.real("batch", self.batch, above=0, at_most=1))
+        super().__post_init__()
         object.__setattr__(self, "persistence", _checks.real("persistence", self.persistence, above=0))
         _checks.choice("embedding", self.embedding, EMBEDDINGS)
 
-    def chain(self, learning_rate: float) -> Chain:
+    def sampling(self, learning_rate: float) -> Chain:
         """Return the sampling chain at this learning rate."""
         dt = _checks.real("learning_rate", learning_rate, above=0)
         b, tau = self.batch, self.persistence
@@ -141,14 +217,33 @@ class PersistentSGD:
         return Chain(b, min(dt / tau, 1.0), min((1 - b) / b * dt / tau, 1.0))
 
 
-Algorithm = GD | SGD | PersistentSGD
+def check_learning_rate(algorithm: object, learning_rate: object, ridge: float) -> float:
+    """Return the learning rate if the ridge term alone is stable at it, for what must be an algorithm."""
+    if not isinstance(algorithm, Algorithm):
+        raise TypeError(f"algorithm must be a sgdnoise.GD, SGD, PersistentSGD or another Algorithm, got {algorithm!r}")
+    dt = _checks.real("learning_rate", learning_rate, above=0)
+    if dt * ridge >= 2 * (1 + algorithm.momentum):
+        bound = "2/ridge" if algorithm.momentum == 0 else "2(1+momentum)/ridge"
+        raise ValueError(
+            f"learning_rate must be less than {bound} = {2 * (1 + algorithm.momentum) / ridge:g}, where the ridge term "
+            f"alone makes the weights grow without bound, got {learning_rate!r}"
+        )
+    return dt
 
 
-def start_batch(chain: Chain, size: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw ``s(0)`` for ``size`` samples from the stationary law of the chain."""
-    return rng.random(size) < chain.batch
-
-
-def next_batch(chain: Chain, batch: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw ``s(t+dt)`` given ``s(t)``: one uniform number per sample, whatever the chain."""
-    return rng.random(batch.size) < np.where(batch, 1.0 - chain.leave, chain.enter)
+def check_update(update: Any) -> None:
+    """Refuse an update rule that is none, or is not linear: sample space and theory apply it to parts of the weights."""
+    kind = type(update).__name__
+    if not parts.is_part(update) or not hasattr(update, "step"):
+        raise TypeError(f"update must return an update rule such as {Descent(0.1, 1.0)!r}, got {update!r}")
+    if isinstance(update, Descent):
+        return
+    parts.check_fields(update)
+    trial = (0.7, -0.4, 1.3)
+    try:
+        once, thrice = update.step(*trial), update.step(*(3 * x for x in trial))
+        fits = len(once) == 2 and all(math.isclose(3 * a, b, rel_tol=1e-9) for a, b in zip(once, thrice, strict=True))
+    except Exception as error:
+        raise ValueError(f"step of {kind} must not raise, got {type(error).__name__}: {error}") from None
+    if not fits:
+        raise ValueError(f"step of {kind} must return weight and velocity, linear in both and in the gradient")

@@ -92,7 +92,7 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
             f"learning_rate must be less than {2 / spectrum.stiffest:g} (2 over the stiffest mode) for a stationary "
             f"state, got {learning_rate!r}"
         )
-    chain = algorithm.chain(dt)
+    chain = algorithm.sampling(dt)
     modes = stationary_modes(spectrum, chain, dt)
     correlation, response = mode_curves(modes, chain.memory, dt, steps)
     static = spectrum.statics

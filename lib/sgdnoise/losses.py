@@ -1,142 +1,201 @@
 r"""Losses of the pre-activation :math:`h = y\,x\cdot w/\sqrt N`, each with its first two derivatives.
 
-A loss is three elementwise functions of :math:`(h, \kappa)` under one name. Decorate a scalar function with
-:func:`numba.vectorize` to make one:
+A loss is a record of its parameters with three scalar methods of :math:`(h, \kappa)`: ``value``, ``slope``
+:math:`=\ell'` and ``curvature`` :math:`=\ell''`. A class of your own works everywhere:
 
->>> import numba, sgdnoise as sn
->>> @numba.vectorize
-... def value(h, k):
-...     gap = max(k - h, 0.0)
-...     return gap - 0.5 if gap > 1 else 0.5 * gap**2
->>> @numba.vectorize
-... def slope(h, k):
-...     return 0.0 if h > k else (-1.0 if h < k - 1 else h - k)
->>> @numba.vectorize
-... def curvature(h, k):
-...     return 1.0 if k - 1 <= h <= k else 0.0
->>> huber = sn.Loss("huber", value, slope, curvature)
->>> sn.Problem(alpha=6, loss=huber).loss
-Loss('huber')
+>>> from typing import NamedTuple
+>>> import sgdnoise as sn
+>>> @sn.loss
+... class HuberHinge(NamedTuple):
+...     width: float = 1.0
+...
+...     def value(self, h, margin):
+...         gap = max(margin - h, 0.0)
+...         return 0.5 * gap**2 if gap < self.width else self.width * (gap - 0.5 * self.width)
+...
+...     def slope(self, h, margin):
+...         return -min(max(margin - h, 0.0), self.width)
+...
+...     def curvature(self, h, margin):
+...         return 1.0 if 0.0 < margin - h < self.width else 0.0
+>>> sn.Problem(alpha=6, loss=HuberHinge(0.5)).loss
+HuberHinge(width=0.5)
 """
 
+import functools
 import math
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numba.np.ufunc.dufunc import DUFunc
+from numba.core.errors import NumbaError
+from numpy.typing import ArrayLike, NDArray
 
-from sgdnoise._jit import elementwise
+from sgdnoise import parts
+from sgdnoise._jit import jit
 
-Elementwise = Callable[..., Any]
-_COMPILING = threading.Lock()
+T = TypeVar("T", bound=type)
+Array = NDArray[np.float64]
+NAMES = ("value", "slope", "curvature")
 
 
-@dataclass(frozen=True)
-class Loss:
-    """A per-sample loss and its derivatives with respect to ``h``, as elementwise functions of ``(h, margin)``.
+class Loss(Protocol):
+    """What a loss must have: three methods of a pre-activation and the margin. Make one with :func:`loss`."""
 
-    Parameters
-    ----------
-    name
-        Short name; it identifies the loss in stored results.
-    value
-        The loss: a function of an array ``h`` and a number ``margin`` that returns an array like ``h``. A scalar
-        function decorated with :func:`numba.vectorize` is one.
-    slope
-        Its first derivative in ``h``, a function of the same kind.
-    curvature
-        Its second derivative.
+    def value(self, h: Any, margin: float) -> Any:
+        """Loss of a sample."""
+
+    def slope(self, h: Any, margin: float) -> Any:
+        """Return its first derivative in ``h``."""
+
+    def curvature(self, h: Any, margin: float) -> Any:
+        """Return its second derivative in ``h``."""
+
+
+def loss(cls: T) -> T:
+    """Decorate a NamedTuple with scalar methods ``value``, ``slope`` and ``curvature`` to make it a loss.
+
+    Inside kernels the methods act on numbers; called from Python they also take arrays.
     """
-
-    name: str
-    value: Elementwise
-    slope: Elementwise
-    curvature: Elementwise
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.isidentifier():
-            raise ValueError(f"name of a loss must be an identifier such as 'squared_hinge', got {self.name!r}")
-        for part in ("value", "slope", "curvature"):
-            if not _is_elementwise(getattr(self, part)):
-                raise TypeError(
-                    f"{part} of loss {self.name!r} must map an array h and a number margin to an array of finite "
-                    f"numbers like h (see numba.vectorize), got {getattr(self, part)!r}"
-                )
-
-    def __repr__(self) -> str:
-        return f"Loss({self.name!r})"
-
-    def compile(self) -> None:
-        """Have the functions compiled, by one thread at a time; call it before several threads use them."""
-        with _COMPILING:
-            for function in (self.value, self.slope, self.curvature):
-                function(np.zeros(1), 1.0)
+    missing = [name for name in NAMES if not callable(vars(cls).get(name))]
+    if missing or not hasattr(cls, "_fields"):
+        what = f"has no {missing[0]}" if missing else "is no NamedTuple"
+        raise TypeError(f"a loss must be a NamedTuple with methods value, slope and curvature, and {cls!r} {what}")
+    parts.part(cls)
+    for name in NAMES:
+        setattr(cls, name, _elementwise(getattr(cls, name), _KERNELS[name]))
+    return cls
 
 
-def _is_elementwise(function: Elementwise) -> bool:
-    if isinstance(function, np.ufunc | DUFunc):  # by construction, and not to be compiled before it is needed
-        return bool(function.nin == 2)
-    h = np.array([-2.0, 0.5, 3.0])
-    try:
-        out = np.asarray(function(h, 1.0), dtype=np.float64)
-    except Exception:  # whatever it raises, it is not a function of an array
-        return False
-    return out.shape == h.shape and bool(np.isfinite(out).all())
+def check(record: Any, margin: float) -> None:
+    """Refuse what is no loss, or one whose functions do not fit together."""
+    if not parts.is_part(record) or not all(hasattr(record, name) for name in NAMES):
+        raise TypeError(f"loss must be a loss such as sgdnoise.squared_hinge (see sgdnoise.loss), got {record!r}")
+    if not isinstance(record, SquaredHinge | Square | Logistic):
+        parts.check_fields(record)
+        _check_functions(record, margin)
 
 
-@elementwise
-def _squared_hinge(h: float, margin: float) -> float:
-    return 0.5 * (margin - h) ** 2 if h < margin else 0.0 * h
+@cache
+def _check_functions(record: Any, margin: float) -> None:
+    r"""Compare the functions of a loss with each other, within eight of the margin.
+
+    Sums over a fine grid stand for the integrals in
+    :math:`\ell(b)-\ell(a)=\int_a^b\ell'` and :math:`\ell'(b)-\ell'(a)=\int_a^b\ell''`. A kink of the integrand costs
+    at most its jump times one step; a wrong function, or a slope that jumps, costs a whole jump.
+    """
+    h, step = np.linspace(margin - 8, margin + 8, 6401, retstep=True)
+    middle = 0.5 * (h[1:] + h[:-1])
+    kind = type(record).__name__
+    found: dict[str, Array] = {}
+    for name in NAMES:
+        try:
+            found[name], found[f"d{name}"] = getattr(record, name)(h, margin), getattr(record, name)(middle, margin)
+        except NumbaError as error:
+            raise TypeError(f"{name} of {kind} must compile to a function of two numbers: {_first(error)}") from None
+        except Exception as error:
+            raise ValueError(f"{name} of {kind} must not raise, got {type(error).__name__}: {error}") from None
+        bad = ~np.isfinite(found[name])
+        if bad.any():
+            at = h[np.argmax(bad)]
+            raise ValueError(
+                f"{name} of {kind} must be finite, got {found[name][bad][0]} at h={at:g}, margin={margin:g}"
+            )
+    for name, derivative, why in (
+        ("value", "slope", "slope must be the derivative of value"),
+        ("slope", "curvature", "curvature must be the derivative of a continuous slope"),
+    ):
+        rate = found[f"d{derivative}"]
+        gap = np.abs(found[name] - found[name][0] - np.append(0.0, np.cumsum(step * rate)))
+        allowed = 4 * step * (1 + np.max(np.abs(rate)))
+        if np.max(gap) > allowed:
+            at = h[np.argmax(gap > allowed)]
+            raise ValueError(f"{derivative} of {kind}: {why}, and is not near h={at:g} for margin={margin:g}")
 
 
-@elementwise
-def _squared_hinge_slope(h: float, margin: float) -> float:
-    return h - margin if h < margin else 0.0 * h
+def _first(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-@elementwise
-def _squared_hinge_curvature(h: float, margin: float) -> float:
-    return 1.0 if h < margin else 0.0
+def _elementwise(scalar: Callable[..., Any], kernel: Callable[..., None]) -> Callable[..., Any]:
+    """Let a scalar method take arrays too."""
+
+    @functools.wraps(scalar)
+    def method(self: Any, h: ArrayLike, margin: float) -> Any:
+        if np.ndim(h) == 0:
+            return scalar(self, h, margin)
+        values = np.ascontiguousarray(h, dtype=np.float64)
+        out = np.empty(values.shape)
+        kernel(self, values.ravel(), float(margin), out.ravel())
+        return out
+
+    return method
 
 
-@elementwise
-def _square(h: float, margin: float) -> float:
-    return 0.5 * (margin - h) ** 2
+@jit(nogil=True)
+def _values(loss: Loss, h: Array, margin: float, out: Array) -> None:
+    for i in range(h.size):
+        out[i] = loss.value(h[i], margin)
 
 
-@elementwise
-def _square_slope(h: float, margin: float) -> float:
-    return h - margin
+@jit(nogil=True)
+def _slopes(loss: Loss, h: Array, margin: float, out: Array) -> None:
+    for i in range(h.size):
+        out[i] = loss.slope(h[i], margin)
 
 
-@elementwise
-def _square_curvature(h: float, margin: float) -> float:  # noqa: ARG001
-    return 1.0
+@jit(nogil=True)
+def _curvatures(loss: Loss, h: Array, margin: float, out: Array) -> None:
+    for i in range(h.size):
+        out[i] = loss.curvature(h[i], margin)
 
 
-@elementwise
-def _logistic(h: float, margin: float) -> float:
-    return (margin - h if h < margin else 0.0) + math.log1p(math.exp(-abs(margin - h)))
+_KERNELS = {"value": _values, "slope": _slopes, "curvature": _curvatures}
 
 
-@elementwise
-def _logistic_slope(h: float, margin: float) -> float:
-    decay = math.exp(-abs(margin - h))  # at most 1, so that nothing overflows
-    return -(1.0 if h < margin else decay) / (1.0 + decay)
+@loss
+class SquaredHinge(NamedTuple):
+    r""":math:`\ell(h) = (\kappa-h)_+^2/2`, the loss of the paper."""
+
+    def value(self, h: float, margin: float) -> float:  # noqa: D102
+        return 0.5 * min(h - margin, 0.0) ** 2
+
+    def slope(self, h: float, margin: float) -> float:  # noqa: D102
+        return min(h - margin, 0.0)
+
+    def curvature(self, h: float, margin: float) -> float:  # noqa: D102
+        return 1.0 if h < margin else 0.0
 
 
-@elementwise
-def _logistic_curvature(h: float, margin: float) -> float:
-    decay = math.exp(-abs(margin - h))
-    return decay / (1.0 + decay) ** 2
+@loss
+class Square(NamedTuple):
+    r""":math:`\ell(h) = (\kappa-h)^2/2`; every equation becomes linear, which makes it an exact test."""
+
+    def value(self, h: float, margin: float) -> float:  # noqa: D102
+        return 0.5 * (h - margin) ** 2
+
+    def slope(self, h: float, margin: float) -> float:  # noqa: D102
+        return h - margin
+
+    def curvature(self, h: float, margin: float) -> float:  # noqa: ARG002, D102
+        return 1.0
 
 
-#: :math:`\ell(h) = (\kappa-h)_+^2/2`, the loss of the paper.
-squared_hinge = Loss("squared_hinge", _squared_hinge, _squared_hinge_slope, _squared_hinge_curvature)
-#: :math:`\ell(h) = (\kappa-h)^2/2`; every equation becomes linear, which makes it an exact test.
-square = Loss("square", _square, _square_slope, _square_curvature)
-#: :math:`\ell(h) = \log(1+e^{\kappa-h})`.
-logistic = Loss("logistic", _logistic, _logistic_slope, _logistic_curvature)
+@loss
+class Logistic(NamedTuple):
+    r""":math:`\ell(h) = \log(1+e^{\kappa-h})`."""
+
+    def value(self, h: float, margin: float) -> float:  # noqa: D102
+        return max(margin - h, 0.0) + math.log1p(math.exp(-abs(margin - h)))
+
+    def slope(self, h: float, margin: float) -> float:  # noqa: D102
+        decay = math.exp(-abs(margin - h))  # at most 1, so that nothing overflows
+        return -(1.0 if h < margin else decay) / (1.0 + decay)
+
+    def curvature(self, h: float, margin: float) -> float:  # noqa: D102
+        decay = math.exp(-abs(margin - h))
+        return decay / (1.0 + decay) ** 2
+
+
+squared_hinge, square, logistic = SquaredHinge(), Square(), Logistic()

@@ -8,9 +8,9 @@ and :math:`\mu = 1\dots M = \alpha N`. The network minimises (Eq. 1 of the paper
 with :math:`\ell(h) = \tfrac12 (\kappa - h)_+^2`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sgdnoise import _checks
+from sgdnoise import _checks, losses
 from sgdnoise.losses import Loss, squared_hinge
 
 # Far beyond any use, and far enough from the largest float that squares and products stay finite.
@@ -34,14 +34,14 @@ class Problem:
     init_variance
         Variance :math:`R_0 \ge 0` of each weight at time zero.
     loss
-        Loss per sample; the squared hinge unless another :class:`~sgdnoise.Loss` is given.
+        Loss per sample; the squared hinge unless another one is given (see :func:`~sgdnoise.loss`).
 
     Examples
     --------
     >>> import sgdnoise as sn
     >>> problem = sn.Problem(alpha=6)
     >>> problem.delta, problem.ridge, problem.margin, problem.loss
-    (1.0, 1.0, 1.0, Loss('squared_hinge'))
+    (1.0, 1.0, 1.0, SquaredHinge())
     >>> sn.Problem(alpha=-1)
     Traceback (most recent call last):
     ValueError: alpha must be greater than 0 and at most 1e+12, got -1
@@ -52,7 +52,7 @@ class Problem:
     ridge: float = 1.0
     margin: float = 1.0
     init_variance: float = 1.0
-    loss: Loss = field(default=squared_hinge)
+    loss: Loss = squared_hinge
 
     def __post_init__(self) -> None:
         checked = {
@@ -64,5 +64,4 @@ class Problem:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if not isinstance(self.loss, Loss):
-            raise TypeError(f"loss must be a sgdnoise.Loss such as sgdnoise.squared_hinge, got {self.loss!r}")
+        losses.check(self.loss, self.margin)

@@ -2,13 +2,14 @@
 
 import multiprocessing
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
+
+from sgdnoise._machine import someone_watches
 
 # Where the build of the book, which has a display of its own, reads how far a notebook is.
 FILE_VARIABLE = "SGDNOISE_PROGRESS_FILE"
@@ -52,12 +53,7 @@ def bar(total: int, label: str, *, show: bool | None = None, unit: str = "step",
             Path(path).unlink(missing_ok=True)
         return
     if show is None:
-        show = not (path or inner) and (sys.stderr.isatty() or _in_notebook())
+        show = not (path or inner) and someone_watches()
         options["delay"] = QUIET_SECONDS
     with _Bar(disable=not show or bool(path), **options) as shown:
         yield shown
-
-
-def _in_notebook() -> bool:
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return type(shell).__name__ == "ZMQInteractiveShell"

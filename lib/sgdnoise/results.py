@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from sgdnoise import parts
 from sgdnoise.algorithms import Algorithm
 from sgdnoise.problem import Problem
 
@@ -56,7 +57,7 @@ def dataset(
     result["time"].attrs["long_name"] = "training time (learning rate x steps)"
     result.attrs = {
         **{f.name: getattr(problem, f.name) for f in dataclasses.fields(problem) if f.name != "loss"},
-        "loss": problem.loss.name,
+        "loss": parts.title(problem.loss),
         "algorithm": type(algorithm).__name__,
         "batch": algorithm.batch,
         **dataclasses.asdict(algorithm),

@@ -30,7 +30,7 @@ from scipy.special import ndtr
 from sgdnoise import _checks
 from sgdnoise._gauss import hinge_moments
 from sgdnoise.algorithms import GD, Algorithm, PersistentSGD
-from sgdnoise.losses import square, squared_hinge
+from sgdnoise.losses import Square, SquaredHinge
 from sgdnoise.problem import Problem
 from sgdnoise.results import generalisation_error
 
@@ -127,14 +127,14 @@ def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Stati
         raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
     if not isinstance(algorithm, Algorithm):
         raise TypeError(f"algorithm must be a sgdnoise.GD, SGD or PersistentSGD, got {algorithm!r}")
-    if problem.loss not in (squared_hinge, square):
+    if not isinstance(problem.loss, SquaredHinge | Square):
         raise ValueError(
             f"loss must be sgdnoise.squared_hinge or sgdnoise.square for a static solution, got {problem.loss!r}"
         )
     if problem.ridge == 0:
         _check_unique(problem)
     ridge = problem.ridge / algorithm.batch
-    hinge = problem.loss == squared_hinge
+    hinge = isinstance(problem.loss, SquaredHinge)
     if hinge and problem.margin <= 0:  # w=0 has no loss at all
         return Statics(problem, algorithm, ridge, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, susceptibility=1 / ridge)
     alpha, delta = problem.alpha, problem.delta
@@ -169,7 +169,7 @@ def square_moments(x: float) -> tuple[float, float, float]:
 def _check_unique(problem: Problem) -> None:
     """Refuse a problem without a ridge whose minimum is not a single point."""
     alpha, delta, margin = problem.alpha, problem.delta, problem.margin
-    unique = alpha > 1 if problem.loss == square else margin > 0 and alpha > critical_alpha(delta)
+    unique = alpha > 1 if isinstance(problem.loss, Square) else margin > 0 and alpha > critical_alpha(delta)
     if not unique:
         raise ValueError(
             f"ridge must be greater than 0 where every sample can be satisfied (alpha={alpha:g}, delta={delta:g}, "

@@ -5,11 +5,13 @@ the propagator and the noise up to :math:`t`, and their averages give the next r
 equations are those of the book, page "The theory in discrete time".
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sgdnoise.algorithms import Update
 from sgdnoise.dmft.population import Population
 from sgdnoise.dmft.weights import Weights
 
@@ -26,14 +28,15 @@ class Solution(NamedTuple):
     residual: float = 0.0
 
 
-def solve_causal(population: Population) -> Solution:
-    """Solve the theory for one population, step by step."""
+def solve_causal(population: Population, update: Update, tick: Callable[[int], object] = int) -> Solution:
+    """Solve the theory for one population, step by step; ``tick`` is called after each."""
     steps = population.steps
-    weights = Weights(population.problem, population.dt, steps, population.replicas)
+    weights = Weights(population.problem, update, population.dt, steps, population.replicas)
     value, unsatisfied = np.empty(steps + 1), np.empty(steps + 1)
     for t in range(steps + 1):
         r = population.fields(t, weights.m[t], weights.L, weights.G)
         value[t], unsatisfied[t] = population.observe(r)
         if t < steps:
             weights.step(t, population.advance(t, r, weights.G))
+            tick(1)
     return Solution(weights, value, unsatisfied)

@@ -5,16 +5,26 @@ with them; measure the kernels; mix them with the old ones; repeat until they st
 paths are the same in every round, so the kernels do settle, and on the very solution that one causal pass finds.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sgdnoise.algorithms import Update
 from sgdnoise.dmft.causal import Solution
 from sgdnoise.dmft.population import Averages, Population
 from sgdnoise.dmft.weights import Weights
 
 Array = NDArray[np.float64]
+
+
+class Control(NamedTuple):
+    """When to stop: relative change of the kernels, share of the old ones kept in a round, number of rounds."""
+
+    tolerance: float
+    damping: float
+    max_iterations: int
 
 
 class Kernels(NamedTuple):
@@ -42,39 +52,38 @@ class Kernels(NamedTuple):
 
 
 def solve_iterative(
-    population: Population, tolerance: float, damping: float, max_iterations: int, rng: np.random.Generator
+    population: Population,
+    update: Update,
+    control: Control,
+    rng: np.random.Generator,
+    tick: Callable[[int], object] = int,
 ) -> Solution:
-    """Iterate until no kernel changes by more than ``tolerance``, or ``max_iterations`` times.
-
-    Parameters
-    ----------
-    damping
-        Share of the old kernels that is kept in every round.
-    """
+    """Iterate until no kernel changes by more than the tolerance, or as often as allowed; ``tick`` counts rounds."""
     kernels = guess(population, rng)
     iteration, residual = 0, np.inf
-    while residual > tolerance and iteration < max_iterations:
-        weights = integrate(population, kernels)
+    while residual > control.tolerance and iteration < control.max_iterations:
+        weights = integrate(population, update, kernels)
         measured, value, unsatisfied = sweep(population, weights)
         residual = measured.difference(kernels)
-        kernels = kernels.mixed(measured, 1 - damping)
+        kernels = kernels.mixed(measured, 1 - control.damping)
         iteration += 1
+        tick(1)
     return Solution(weights, value, unsatisfied, iteration, residual)
 
 
 def guess(population: Population, rng: np.random.Generator) -> Kernels:
     """Random kernels of the right size: white noise and no memory."""
     problem, steps = population.problem, population.steps
-    size = problem.alpha * population.chain.batch
+    size = problem.alpha * population.batches.process.expected(0, -1)
     mu, scale, memory = -size * rng.random(steps), *(size * problem.delta * rng.random((2, steps)))
     M = np.zeros((population.replicas, steps, steps))
     M[:, np.arange(steps), np.arange(steps)] = scale
     return Kernels(mu, M, scale, np.diag(memory))
 
 
-def integrate(population: Population, kernels: Kernels) -> Weights:
+def integrate(population: Population, update: Update, kernels: Kernels) -> Weights:
     """Solve the equations of the weights for given kernels."""
-    weights = Weights(population.problem, population.dt, population.steps, population.replicas)
+    weights = Weights(population.problem, update, population.dt, population.steps, population.replicas)
     for t in range(population.steps):
         weights.step(t, kernels.row(t))
     return weights

@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdnoise.algorithms import Chain
-from sgdnoise.dmft import kernels
-from sgdnoise.dmft.batches import chance_of_batch, draw_batches
-from sgdnoise.dmft.normals import draw_normals
+from sgdnoise.dmft import paths as kernels
+from sgdnoise.dmft.noise import draw_normals
+from sgdnoise.dmft.paths import Active, Forces, Paths
 from sgdnoise.problem import Problem
+from sgdnoise.random.batches import Batches, Sampling, draw_batches, expected_weights, new_batches
+from sgdnoise.random.threefry import stream_key
 
 Array = NDArray[np.float64]
 
@@ -36,13 +37,13 @@ class Population:
 
     Parameters
     ----------
-    problem, chain, dt
-        What the paths feel, the law of their batches, the learning rate.
+    problem, dt, steps
+        What the paths feel, the learning rate, and how many steps there are.
     h0, xi
         Standard normal numbers, shapes (paths,) and (layers, paths, steps+1). One replica has one noise layer; two
         replicas have two, the sum and the difference of their fields over :math:`\sqrt2`.
     batches
-        Which paths are in the batch, shape (steps, replicas, paths).
+        Before the first step: one column a replica, one sample a path.
     conditional
         Whether to average over the last batch by its probability instead of its outcome. That is done in
         :math:`\mu(t)` and :math:`\Gamma(t,t)`, where it is free and gains most; in :math:`M` it would cost positivity.
@@ -53,28 +54,28 @@ class Population:
     def __init__(
         self,
         problem: Problem,
-        chain: Chain,
         dt: float,
+        steps: int,
         h0: Array,
         xi: NDArray[np.float32],
-        batches: NDArray[np.bool_],
+        batches: Batches,
         conditional: bool = True,
     ) -> None:
         """Keep the random numbers and make room for the lists."""
-        self.problem, self.chain, self.dt = problem, chain, dt
-        self.h0, self.xi, self.batches, self.conditional = h0, xi, batches, conditional
-        self.steps: int = batches.shape[0]
-        self.replicas: int = batches.shape[1]
-        self.paths: int = batches.shape[2]
-        shape = (self.replicas, self.paths, min(ROOM, self.steps))
-        self.count = np.zeros(shape[:2], np.uint32)
-        self.kick, self.force, self.stiff = np.empty(shape, np.uint32), np.empty(shape), np.empty(shape)
+        self.problem, self.dt, self.steps = problem, dt, steps
+        self.batches, self.conditional = batches, conditional
+        self.replicas, self.size = batches.state.shape
+        self.paths = Paths(h0, xi, problem.delta, dt)
+        shape = (self.replicas, self.size, min(ROOM, steps))
+        self.active = Active(
+            np.zeros(shape[:2], np.uint32), np.empty(shape, np.uint32), np.empty(shape), np.empty(shape)
+        )
 
     @classmethod
     def draw(
         cls,
         problem: Problem,
-        chain: Chain,
+        process: Sampling,
         dt: float,
         shape: tuple[int, int, int],
         reduce: bool,
@@ -84,19 +85,18 @@ class Population:
         steps, replicas, paths = shape
         normal, sampling = seed.spawn(2)
         h0, xi = draw_normals(paths, steps + 1, replicas, reduce, normal)
-        batches = draw_batches(chain, shape, reduce, np.random.default_rng(sampling))
-        return cls(problem, chain, dt, h0, xi, batches, conditional=reduce and problem.ridge > 0)
+        keys = np.array([stream_key(child) for child in sampling.spawn(replicas)])
+        batches = new_batches([process] * replicas, keys, paths, np.float64, shared=reduce)
+        return cls(problem, dt, steps, h0, xi, batches, conditional=reduce and problem.ridge > 0)
 
     def restart(self) -> None:
         """Forget everything but the random numbers."""
-        self.count[:] = 0
+        self.active.length[:] = 0
+        self.batches.state[:] = -1
 
     def fields(self, t: int, m: float, L: Array, G: Array) -> Array:
         """Return the fields ``r(t)``, shape (replicas, paths)."""
-        r = np.empty((self.replicas, self.paths))
-        delta = self.problem.delta
-        kernels.fields(t, m, delta, self.dt, self.h0, self.xi, L, G, self.count, self.kick, self.force, r)
-        return r
+        return kernels.fields(t, m, self.paths, self.active, L, G)
 
     def observe(self, r: Array) -> tuple[float, float]:
         """Return the mean loss of a sample and the fraction of samples inside the margin."""
@@ -105,29 +105,32 @@ class Population:
 
     def advance(self, t: int, r: Array, G: Array) -> Averages:
         """Return the averages at time ``t``, and add its forces to the lists."""
-        problem, batch = self.problem, self.batches[t]
-        slope = np.asarray(problem.loss.slope(r, problem.margin), dtype=np.float64)
-        curvature = np.asarray(problem.loss.curvature(r, problem.margin), dtype=np.float64)
-        pull, bend = np.where(batch, slope, 0.0), np.where(batch, curvature, 0.0)
-        if self.conditional:
-            s = chance_of_batch(self.chain, self.batches[t - 1] if t else None, batch.shape)
-        else:
-            s = batch.astype(np.float64)
+        problem, weight = self.problem, np.asarray(self.batches.weight, dtype=np.float64)
+        expected = np.empty(r.shape)
+        with np.errstate(over="ignore"):  # words of the random generator wrap around
+            if self.conditional:
+                expected_weights(t, self.batches, expected)
+            draw_batches(t, np.arange(self.replicas), self.batches)
+        now, bare = (Forces(*np.empty((2, *r.shape))) for _ in range(2))
+        kernels.forces(problem.loss, problem.margin, r, weight, now, bare)
         self._make_room()
-        lists = self.count, self.kick, self.force, self.stiff
-        same, cross, Gamma = kernels.sums(t, problem.delta * self.dt, G, pull, bend, *lists)
-        kernels.remember(t, pull, bend, *lists)
+        same, cross, Gamma = kernels.sums(t, problem.delta * self.dt, G, now, self.active)
+        kernels.remember(t, now, self.active)
 
-        mean = problem.alpha / (self.replicas * self.paths)
-        mu = mean * float(np.sum(s * slope * (1.0 + math.sqrt(problem.delta) * self.h0)))
-        Gamma[t] = float(np.sum(s * curvature))
+        s = expected if self.conditional else weight
+        mean = problem.alpha / (self.replicas * self.size)
+        mu = mean * float(np.sum(s * bare.pull * (1.0 + math.sqrt(problem.delta) * self.paths.h0)))
+        Gamma[t] = float(np.sum(s * bare.bend))
         M = same[None] if self.replicas == 1 else np.stack([same + cross, same - cross])
         unit = mean * problem.delta
         return Averages(mu, unit * M, unit * same[t], unit * Gamma)
 
     def _make_room(self) -> None:
         """Double the lists when one is full: most paths are active rarely, and short lists stay in the cache."""
-        room = self.kick.shape[2]
-        if self.count.max() == room:
+        old = self.active
+        room = old.kick.shape[2]
+        if old.length.max() == room:
             wider = ((0, 0), (0, 0), (0, min(room, self.steps - room)))
-            self.kick, self.force, self.stiff = (np.pad(x, wider) for x in (self.kick, self.force, self.stiff))
+            self.active = Active(
+                old.length, np.pad(old.kick, wider), np.pad(old.force, wider), np.pad(old.stiff, wider)
+            )

@@ -13,11 +13,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from sgdnoise import _checks, results
-from sgdnoise.algorithms import Algorithm
+from sgdnoise.algorithms import Algorithm, check_learning_rate, check_update
 from sgdnoise.dmft.causal import Solution, solve_causal
-from sgdnoise.dmft.iterative import solve_iterative
+from sgdnoise.dmft.iterative import Control, solve_iterative
 from sgdnoise.dmft.population import Population
 from sgdnoise.problem import Problem
+from sgdnoise.progress import bar as progress_bar
+from sgdnoise.random import batches
 
 METHODS = ("causal", "iterative")
 
@@ -60,6 +62,7 @@ def solve_dmft(
     tolerance: float = 1e-3,
     damping: float = 0.3,
     max_iterations: int = 200,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     r"""Solve the theory and return the observables at every step.
 
@@ -98,6 +101,8 @@ def solve_dmft(
         For ``method="iterative"``: share of the old kernels that is kept in each round.
     max_iterations
         For ``method="iterative"``: number of rounds after which it gives up.
+    progress
+        Show how far the solution has come; by default on a terminal, after a few seconds.
 
     Returns
     -------
@@ -128,14 +133,7 @@ def solve_dmft(
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
-    if not isinstance(algorithm, Algorithm):
-        raise TypeError(f"algorithm must be a sgdnoise.GD, SGD or PersistentSGD, got {algorithm!r}")
-    dt = _checks.real("learning_rate", learning_rate, above=0)
-    if dt * problem.ridge >= 2:
-        raise ValueError(
-            f"learning_rate must be less than 2/ridge = {2 / problem.ridge:g}, where the ridge term alone makes "
-            f"the weights grow without bound, got {learning_rate!r}"
-        )
+    dt = check_learning_rate(algorithm, learning_rate, problem.ridge)
     steps = _checks.steps(dt, _checks.real("duration", duration, above=0))
     paths = _checks.integer("paths", paths, at_least=1)
     if paths < steps + 2:  # fewer paths than noises could not even have the right covariance
@@ -150,26 +148,32 @@ def solve_dmft(
     if damping >= 1:
         raise ValueError(f"damping must be less than 1, got {damping}")
     max_iterations = _checks.integer("max_iterations", max_iterations, at_least=1)
-    if not isinstance(variance_reduction, bool):
-        raise TypeError(f"variance_reduction must be True or False, got {variance_reduction!r}")
-    chain = algorithm.chain(dt)
+    control = Control(tolerance, damping, max_iterations)
+    _checks.flag("variance_reduction", variance_reduction)
+    if progress is not None:
+        _checks.flag("progress", progress)
+    process, update = algorithm.sampling(dt), algorithm.update(dt, problem.ridge)
+    batches.check(process)
+    check_update(update)
     needed = memory_needed(steps, paths, replicas, realisations, waiting.size)
     _checks.memory(needed, f"paths={paths} with {steps} steps and {waiting.size} waiting times")
 
     began = clock.perf_counter()
     columns: dict[str, list[NDArray[np.float64]]] = {}
     solutions: list[tuple[int, float, int]] = []
-    for stream in np.random.SeedSequence(seed).spawn(realisations):
-        drawing, guessing = stream.spawn(2)
-        population = Population.draw(problem, chain, dt, (steps, replicas, paths), variance_reduction, drawing)
-        if method == "causal":
-            solution = solve_causal(population)
-        else:
-            rng = np.random.default_rng(guessing)
-            solution = solve_iterative(population, tolerance, damping, max_iterations, rng)
-        solutions.append((solution.iterations, solution.residual, solution.weights.repairs))
-        for name, values in observables(solution, problem, waiting).items():
-            columns.setdefault(name, []).append(values)
+    rounds = steps if method == "causal" else max_iterations
+    with progress_bar(realisations * rounds, "solving", show=progress) as bar:
+        for done, stream in enumerate(np.random.SeedSequence(seed).spawn(realisations)):
+            drawing, guessing = stream.spawn(2)
+            population = Population.draw(problem, process, dt, (steps, replicas, paths), variance_reduction, drawing)
+            if method == "causal":
+                solution = solve_causal(population, update, bar.update)
+            else:
+                solution = solve_iterative(population, update, control, np.random.default_rng(guessing), bar.update)
+            bar.update((done + 1) * rounds - bar.n)  # an iteration may need fewer rounds
+            solutions.append((solution.iterations, solution.residual, solution.weights.repairs))
+            for name, values in observables(solution, problem, waiting).items():
+                columns.setdefault(name, []).append(values)
     iterations, residuals, repairs = zip(*solutions, strict=True)
     attributes = {
         "engine": "dmft",
@@ -225,7 +229,7 @@ def observables(solution: Solution, problem: Problem, waiting: NDArray[np.intp])
 def memory_needed(steps: int, paths: int, replicas: int, realisations: int, waiting: int) -> float:
     """Return an upper bound of the memory of a solution, in bytes."""
     normals = 2 * 8 * paths * (replicas * (steps + 1) + 34)  # as drawn, and once more while they are made orthogonal
-    lists = replicas * paths * steps * (1 + 4 + 8 + 8)
+    lists = replicas * paths * (steps * (4 + 8 + 8) + 8 * 8)
     triangles = 8 * (steps + 1) * (steps + 128) * (2 + 2 * replicas)
     output = 8 * (2 * realisations + 3) * (1 + replicas) * waiting * (steps + 1)
     return float(normals + lists + triangles + output)

@@ -5,11 +5,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdnoise._lanes import pitch
+from sgdnoise.algorithms import Update
 from sgdnoise.divergence import DivergedError, norm_limit
-from sgdnoise.dmft import rows
+from sgdnoise.dmft import triangles
 from sgdnoise.dmft.population import Averages
 from sgdnoise.problem import Problem
+from sgdnoise.vectors.lanes import pitch
 
 Array = NDArray[np.float64]
 
@@ -31,12 +32,14 @@ class Weights:
         Number of times that the covariance of the noise was not positive.
     """
 
-    def __init__(self, problem: Problem, dt: float, steps: int, replicas: int) -> None:
-        """Start at time zero."""
-        self.problem, self.dt = problem, dt
+    def __init__(self, problem: Problem, update: Update, dt: float, steps: int, replicas: int) -> None:
+        """Start at time zero, at rest."""
+        self.problem, self.update, self.dt = problem, update, dt
         # Two replicas start at the same point: their sum over sqrt(2) has twice the variance, their difference none.
         self.start = np.sqrt(problem.init_variance * np.array([1.0] if replicas == 1 else [2.0, 0.0]))
         self.m = np.zeros(steps + 1)
+        self.m_velocity = 0.0
+        self.velocity = np.zeros(steps + 1)
         self.G = np.zeros((steps + 1, pitch(steps + 1, np.float64)))
         self.L = np.zeros((replicas, steps + 1, steps + 1))
         self.Lambda = np.zeros((replicas, steps, steps))
@@ -47,12 +50,11 @@ class Weights:
     def step(self, t: int, averages: Averages) -> None:
         """Go from ``t`` to ``t+1`` with the averages over paths at ``t``."""
         mu, M, scale, Gamma = averages
-        dt, ridge = self.dt, self.problem.ridge
-        self.m[t + 1] = self.m[t] - dt * (ridge * self.m[t] + mu)
-        rows.propagator_row(t, dt, ridge, Gamma, self.G)
+        self.m[t + 1], self.m_velocity = self.update.step(self.m[t], self.m_velocity, mu)
+        triangles.propagator_row(t, self.update, Gamma, self.G, self.velocity)
         for a, start in enumerate(self.start):
-            self.repairs += rows.noise_row(t, M[a], scale, self.Lambda[a])
-            rows.factor_row(t + 1, dt, start, self.G, self.Lambda[a], self.L[a])
+            self.repairs += triangles.noise_row(t, M[a], scale, self.Lambda[a])
+            triangles.factor_row(t + 1, self.dt, start, self.G, self.Lambda[a], self.L[a])
         self._check(t + 1)
 
     def _check(self, t: int) -> None:
@@ -71,7 +73,7 @@ class Weights:
         """
         out = np.empty((len(self.L), waiting.size, self.m.size))
         for L, C in zip(self.L, out, strict=True):
-            rows.correlate(L, waiting, C)
+            triangles.correlate(L, waiting, C)
         return out if len(out) == 1 else np.stack([out[0] + out[1], out[0] - out[1]]) / 2
 
     def norm(self) -> Array:

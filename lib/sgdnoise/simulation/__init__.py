@@ -1,16 +1,16 @@
-"""The engine room of :func:`sgdnoise.simulate`: random numbers, kernels, the training loop.
+"""The engine of :func:`sgdnoise.simulate`.
 
 =================  ======================================================================================
 module             what it does
 =================  ======================================================================================
-``threefry``       counter-based random bits: any number of the stream, in any order, at once
-``normals``        standard normals from those bits, and the data set made of them
-``batches``        which samples are in the batch: one two-state chain a sample
-``rows``           dot products and sums over chosen rows of a matrix, four rows and two vectors at a time
-``feature_space``  the state is the weights; one blocked pass over the data a step (more samples than features)
-``sample_space``   the state is the pre-activations; one Gram matrix (no more samples than features)
-``training``       the loop over steps: records, stopping rule, divergence
-``plan``           checks what was asked for, before any work
-``progress``       a line that says how far a long run has come
+``simulate``       the public functions: checks, threads, the dataset
+``plan``           what a call will do, checked before any work
+``step``           training on one data set: the loop over steps
+``by_features``    the state is the weights; one blocked pass over the data a step (more samples than features)
+``by_samples``     the state is the pre-activations; one Gram matrix (no more samples than features)
+``response``       waiting times, kicks, integrated response
+``stopping``       which columns go on, have stopped, have diverged
+``record``         what is written down, and the trace of a run
+``state``          small records that the others share
 =================  ======================================================================================
 """

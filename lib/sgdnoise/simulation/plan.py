@@ -1,18 +1,19 @@
 """What a call of :func:`sgdnoise.simulate` will do: checked in full before any work."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise import _checks
-from sgdnoise._lanes import padded, pitch
-from sgdnoise._machine import threads
-from sgdnoise.algorithms import Algorithm, Chain
+from sgdnoise._machine import available_memory, threads
+from sgdnoise.algorithms import Algorithm, Update, check_learning_rate, check_update
 from sgdnoise.problem import Problem
+from sgdnoise.random import batches
+from sgdnoise.vectors.lanes import padded, pitch
 
 PRECISIONS = ("auto", "single", "double")
 TOGETHER = 8  # columns whose losses are worked out in one pass over the data, if they have to wait for it
@@ -20,13 +21,19 @@ TOGETHER = 8  # columns whose losses are worked out in one pass over the data, i
 
 @dataclass(frozen=True)
 class Run:
-    """One algorithm at one learning rate: its chain, how many steps, and which steps are waiting times."""
+    """One algorithm at one learning rate: its two parts, how many steps, and which steps are waiting times."""
 
     algorithm: Algorithm
     rate: float
-    chain: Chain
+    sampling: batches.Sampling
+    update: Update
     steps: int
     waits: tuple[int, ...]
+
+    @property
+    def full(self) -> bool:
+        """Whether every sample is in every batch."""
+        return self.algorithm.batch == 1.0 and not self.sampling.random(0)
 
 
 @dataclass(frozen=True)
@@ -62,9 +69,17 @@ class Plan:
 
         Replicas draw different batches, runs of one replica from the same numbers.
         """
-        batches = np.array([run.chain.batch for run in self.columns])
-        order: NDArray[np.int64] = np.lexsort((batches, np.arange(batches.size) % self.replicas))
+        fractions = np.array([run.algorithm.batch for run in self.columns])
+        order: NDArray[np.int64] = np.lexsort((fractions, np.arange(fractions.size) % self.replicas))
         return order
+
+    def alike(self) -> Iterator[tuple[list[int], "Plan"]]:
+        """Split the runs by the classes of their parts, for which kernels are compiled: numbers of runs, and a plan."""
+        groups: dict[tuple[type, type], list[int]] = {}
+        for i, run in enumerate(self.runs):
+            groups.setdefault((type(run.sampling), type(run.update)), []).append(i)
+        for chosen in groups.values():
+            yield chosen, replace(self, runs=tuple(self.runs[i] for i in chosen))
 
     @property
     def unit_bytes(self) -> int:
@@ -76,10 +91,10 @@ class Plan:
         data = size * self.samples * pitch(self.features, self.dtype)
         if self.in_sample_space:
             stored = padded(self.samples)
-            return data + size * stored * (self.samples + columns * (6 + 4 * tangents + 2 * times) + 3 * tangents)
-        state = columns * width * (8 + 2 * size + 2 * size * tangents + 8 * times) + 8 * tangents * width
-        together = size * (columns + TOGETHER) * (self.samples + width)  # losses that are worked out in one pass
-        return data + state + columns * self.samples * (size + 1) + together
+            return data + size * stored * (self.samples + columns * (9 + 6 * tangents + 2 * times) + 3 * tangents)
+        state = columns * width * (16 + 2 * size + 3 * size * tangents + 8 * times) + 8 * tangents * width
+        together = size * TOGETHER * (self.samples + width)  # losses that are worked out in one pass
+        return data + state + columns * self.samples * (2 * size + 4) + together
 
 
 def make_plan(
@@ -147,7 +162,7 @@ def worker_count(plan: Plan, workers: int | None) -> int:
         return workers
     _checks.memory(plan.unit_bytes + records, what)
     wanted = min(threads(), plan.realisations)
-    while wanted > 1 and wanted * plan.unit_bytes + records > _checks._available_memory():
+    while wanted > 1 and wanted * plan.unit_bytes + records > available_memory():
         wanted -= 1
     return wanted
 
@@ -161,14 +176,7 @@ def record_steps(run: Run, every: int) -> NDArray[np.int64]:
 def _make_run(
     problem: Problem, algorithm: Algorithm, learning_rate: float, duration: float, times: tuple[float, ...], every: int
 ) -> Run:
-    if not isinstance(algorithm, Algorithm):
-        raise TypeError(f"algorithm must be a sgdnoise.GD, SGD or PersistentSGD, got {algorithm!r}")
-    dt = _checks.real("learning_rate", learning_rate, above=0)
-    if dt * problem.ridge >= 2:
-        raise ValueError(
-            f"learning_rate must be less than 2/ridge = {2 / problem.ridge:g}, where the ridge term alone makes "
-            f"the weights grow without bound, got {learning_rate!r}"
-        )
+    dt = check_learning_rate(algorithm, learning_rate, problem.ridge)
     steps = _checks.steps(dt, duration)
     waits = tuple(_checks.steps(dt, time, "waiting_times") for time in times)
     for time, wait in zip(times, waits, strict=True):
@@ -178,7 +186,10 @@ def _make_run(
             raise ValueError(
                 f"waiting_times must be recorded times, multiples of record_every={every} steps of {dt:g}, got {time:g}"
             )
-    return Run(algorithm, dt, algorithm.chain(dt), steps, waits)
+    sampling, update = algorithm.sampling(dt), algorithm.update(dt, problem.ridge)
+    batches.check(sampling)
+    check_update(update)
+    return Run(algorithm, dt, sampling, update, steps, waits)
 
 
 def _sample_count(alpha: float, features: int) -> int:
@@ -196,7 +207,7 @@ def _sample_count(alpha: float, features: int) -> int:
 def _check_stop(plan: Plan) -> None:
     """A ridge keeps pulling while batches change, so that the stochastic gradient never vanishes."""
     ridge = plan.problem.ridge
-    if plan.stop is not None and ridge > 0 and any(run.chain.batch < 1 for run in plan.runs):
+    if plan.stop is not None and ridge > 0 and not all(run.full for run in plan.runs):
         raise ValueError(
             f"stop_gradient must be None with ridge={ridge:g} and batches that change: the stochastic gradient "
             f"never vanishes then, got {plan.stop:g}"
@@ -208,4 +219,4 @@ def _with_precision(plan: Plan, precision: str) -> Plan:
     if precision == "auto":
         small = plan.problem.ridge > 0 and plan.stop is None and not plan.in_sample_space
         precision = "single" if small else "double"
-    return Plan(**{**plan.__dict__, "dtype": np.float32 if precision == "single" else np.float64})
+    return replace(plan, dtype=np.float32 if precision == "single" else np.float64)

@@ -1,159 +1,142 @@
-"""What is written down during training, and how columns become the trace of a run."""
+"""What is written down during training, in compiled code, and how it becomes the trace of a run."""
 
-from typing import Any, NamedTuple
+import math
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sgdnoise._lanes import Floating
-from sgdnoise.losses import squared_hinge
-from sgdnoise.simulation.feature_space import FeatureSpace
-from sgdnoise.simulation.guard import Guard
-from sgdnoise.simulation.plan import TOGETHER, Plan, record_steps
-from sgdnoise.simulation.sample_space import SampleSpace
-from sgdnoise.simulation.sheet import hinge_totals, new_sheet, observables, take_turns, write
+from sgdnoise._jit import jit
+from sgdnoise.simulation.plan import Plan, record_steps
+from sgdnoise.simulation.state import Numbers, Objective, Rows, Tangents, Vectors, distance, norm
+from sgdnoise.simulation.stopping import GROWN, RUNNING, Columns, Verdicts, sentence, stopping_times
+from sgdnoise.vectors.lanes import Floating
+from sgdnoise.vectors.rows import inner
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-MOST_STEPS, MOST_WORK = 100, 10**10  # steps and multiplications of one compiled call, which nothing can interrupt
+NEVER = 2**62
+NOTHING, CHEAP, ALL = range(3)
+NAMES = ["magnetization", "norm", "loss", "unsatisfied", "distance"]
 TWO_TIMES = ["correlation", "integrated_response"]
+
+
+class Log(NamedTuple):
+    """Observables of all runs, and what is due next. Replicas of a run are neighbouring columns."""
+
+    table: Numbers  # observables in the order of NAMES, (names, runs, replicas, recorded steps)
+    two_times: Numbers  # in the order of TWO_TIMES, (2, runs, replicas, waiting times, recorded steps)
+    response: Numbers  # integrated up to now, (columns, waiting times)
+    waits: Rows  # steps of the waiting times, (runs, waiting times)
+    probes: int
+    place: Rows  # where in the table each run is written next
+    due: Rows  # the step at which that is, or NEVER
+    following: Rows  # the step that is due after each recorded one, (runs, recorded steps)
+    last: Rows  # the last step of each run
+    loss_every: int  # losses are written down at multiples of this number of steps
+    features: int
+    signal: Numbers  # y of the vector v, whose product with x is v.w
 
 
 class Trace(NamedTuple):
     """What one run recorded on one data set: observables as means over its replicas, when each replica stopped."""
 
-    observables: dict[str, Array]
-    stopping_time: Array
+    observables: dict[str, Numbers]
+    stopping_time: Numbers
     diverged: str
 
 
-class Log:
-    """Records every column; replicas of a run are neighbouring columns."""
+def new_log(plan: Plan, signal: Numbers) -> Log:
+    """Return an empty one."""
+    grids = [record_steps(run, plan.record_every) for run in plan.runs]
+    runs, longest, waits = len(plan.runs), max(grid.size for grid in grids), len(plan.runs[0].waits)
+    following = np.full((runs, longest), NEVER)
+    for row, grid in zip(following, grids, strict=True):
+        row[: grid.size - 1] = grid[1:]
+    return Log(
+        table=np.full((len(NAMES), runs, plan.replicas, longest), np.nan),
+        two_times=np.full((2, runs, plan.replicas, waits, longest), np.nan),
+        response=np.zeros((len(plan.columns), waits)),
+        waits=np.array([run.waits for run in plan.runs], dtype=np.int64).reshape(runs, waits),
+        probes=plan.probes,
+        place=np.zeros(runs, np.int64),
+        due=np.zeros(runs, np.int64),
+        following=following,
+        last=np.array([run.steps for run in plan.runs]),
+        loss_every=plan.loss_every,
+        features=plan.features,
+        signal=signal,
+    )
 
-    def __init__(self, plan: Plan, space: FeatureSpace | SampleSpace) -> None:
-        self.plan, self.space, self.columns = plan, space, plan.columns
-        self.grids = [record_steps(run, plan.record_every) for run in plan.runs]
-        self.names, self.sheet = observables(plan), new_sheet(plan)
-        waits = len(plan.runs[0].waits)
-        self.two_times = np.full((2, len(plan.runs), plan.replicas, waits, self.sheet.table.shape[-1]), np.nan)
-        self.later: list[tuple[Any, Floating, Array]] = []  # places in the table, weights and norms of postponed losses
-        self.chi = np.zeros((len(self.columns), waits))
-        self.compiled = isinstance(space, SampleSpace) and space.fused and not waits
-        if isinstance(space, SampleSpace):
-            space.sheet = self.sheet
-        work = len(self.columns) * plan.samples * min(plan.samples, plan.features)
-        self.most_steps: int = max(1, min(MOST_STEPS, MOST_WORK // work))
 
-    def wait(self, k: int, frozen: Mask) -> None:
-        """Mark waiting times, apply kicks and integrate the response up to step ``k``."""
-        for c, run in enumerate(self.columns):
-            for i, wait in enumerate(run.waits):
-                if frozen[c] or not wait <= k <= run.steps:
-                    continue
-                if k == wait:
-                    self.space.mark(c, i)
-                elif k == wait + 1:
-                    self.space.kick(c, i)
-                if k > wait:
-                    self.chi[c, i] += run.rate * self.space.response(c, i, self.plan.probes)
+@jit(nogil=True)
+def due(k: int, finish: bool, i: int, verdicts: Verdicts, log: Log) -> int:
+    """Return what of run ``i`` is written down at step ``k``: NOTHING, CHEAP observables, or ALL, its losses included.
 
-    def until_next(self, k: int) -> int:
-        """Steps from ``k`` to the next one at which something is left for us to record, mark or integrate."""
-        if self.compiled:
-            return self.most_steps
-        if any(wait <= k < run.steps for run in self.plan.runs for wait in run.waits):
-            return 1
-        events: list[int] = [wait for run in self.plan.runs for wait in run.waits] + self.sheet.due.tolist()
-        return min([self.most_steps, *(event - k for event in events if event > k)])
+    To ``finish``, what is not complete is written down in any case; a run that diverged never is.
+    """
+    replicas, resting = log.table.shape[2], True
+    for c in range(i * replicas, (i + 1) * replicas):
+        resting &= verdicts.state[c] != RUNNING
+        if verdicts.state[c] >= GROWN:
+            return NOTHING
+    if log.due[i] == NEVER or (log.due[i] != k and not finish):
+        return NOTHING
+    return ALL if finish or resting or k % log.loss_every == 0 or log.last[i] == k else CHEAP
 
-    def record(self, k: int, guard: Guard, everything: bool) -> None:
-        """Write down the runs whose turn it is at step ``k``, or all that are not complete; diverged ones never."""
-        plan, space, sheet, values = self.plan, self.space, self.sheet, self.sheet.values
-        if not take_turns(k, everything, guard.state, sheet):
-            return
-        if self.compiled and isinstance(space, SampleSpace):
-            space.write_down()
-            return
-        values[0] = self._by_run(space.magnetization())
-        values[1] = self._by_run(guard.norm)
-        values[2:4] = np.nan
-        wanted = np.repeat(sheet.turns[2], plan.replicas)
-        known = np.flatnonzero(wanted & space.known)
-        if known.size:
-            values[2:4].reshape(2, -1)[:, known] = self._losses(space.h, known, guard.norm[known])
-        if plan.replicas == 2:
-            values[4] = np.sqrt(space.square_distances())[:, None]
-        if self.plan.runs[0].waits:
-            for i in np.flatnonzero(sheet.turns[0]).tolist():
-                self._write_two_times(i, k, sheet.place[i])
-        self._postpone(np.flatnonzero(wanted & ~space.known), guard.norm)
-        write(sheet)
-        if sum(norm.size for _, _, norm in self.later) >= TOGETHER:
-            self._settle()
 
-    def traces(self, guard: Guard) -> list[Trace]:
-        """Average over replicas. After all its replicas have stopped a run keeps its values; if it diverged, none."""
-        self._settle()
-        traces = []
-        stopped = guard.stopping_times()
-        for i, grid in enumerate(self.grids):
-            part = self._part(i)
-            diverged = next(filter(None, map(guard.sentence, range(part.start, part.stop))), "")
-            table = dict(zip(self.names, self.sheet.table[:, i, :, : grid.size], strict=True))
-            if self.plan.runs[i].waits:
-                table |= dict(zip(TWO_TIMES, self.two_times[:, i, ..., : grid.size], strict=True))
-            last = self.sheet.place[i] - 1
-            for values in table.values():
-                values[..., last + 1 :] = np.nan if diverged else values[..., last : last + 1]
-                if diverged:
-                    values[:] = np.nan
-            averages = {name: values.mean(axis=0) for name, values in table.items()}
-            traces.append(Trace(averages, stopped[part], diverged))
-        return traces
+@jit(nogil=True)
+def record(k: int, i: int, vectors: Vectors, tangents: Tangents | None, log: Log) -> None:
+    """Write down the observables of run ``i`` at step ``k``, except its losses."""
+    replicas, waits, at = log.table.shape[2], log.waits.shape[1], log.place[i]
+    for r in range(replicas):
+        c = i * replicas + r
+        log.table[0, i, r, at] = inner(vectors.x[c], log.signal) / log.features
+        log.table[1, i, r, at] = norm(c, vectors) / log.features
+        if replicas == 2:
+            log.table[4, i, r, at] = distance(2 * i, vectors) / math.sqrt(log.features)
+        if tangents is not None:
+            for j in range(waits):
+                if k >= log.waits[i, j]:
+                    log.two_times[0, i, r, j, at] = inner(vectors.x[c], tangents.marks[c * waits + j]) / log.features
+                    log.two_times[1, i, r, j, at] = log.response[c, j]
 
-    def _part(self, i: int) -> slice:
-        return slice(i * self.plan.replicas, (i + 1) * self.plan.replicas)
 
-    def _by_run(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the columns, (runs, replicas)."""
-        return values.reshape(-1, self.plan.replicas)
+@jit(nogil=True)
+def next_due(i: int, verdicts: Verdicts, log: Log) -> None:
+    """Go to the next place of the table; a run whose replicas have all stopped keeps its values from now on."""
+    replicas, resting = log.table.shape[2], True
+    for c in range(i * replicas, (i + 1) * replicas):
+        resting &= verdicts.state[c] != RUNNING
+    log.due[i] = NEVER if resting else log.following[i, log.place[i]]
+    log.place[i] += 1
 
-    def _write_two_times(self, i: int, k: int, at: int) -> None:
-        part = self._part(i)
-        for j, wait in enumerate(self.plan.runs[i].waits):
-            if k >= wait:
-                for r, c in enumerate(range(part.start, part.stop)):
-                    self.two_times[:, i, r, j, at] = self.space.overlap(c, j), self.chi[c, j]
 
-    def _postpone(self, columns: NDArray[np.int64], norm: Array) -> None:
-        """Keep the weights of columns whose losses are to be worked out later, together with others."""
-        if columns.size == 0 or not isinstance(self.space, FeatureSpace):  # in sample space all are known
-            return
-        runs, replicas = np.divmod(columns, self.plan.replicas)
-        self.later.append(((runs, replicas, self.sheet.place[runs]), self.space.weights_of(columns), norm[columns]))
+@jit(fastmath={"reassoc", "contract"}, nogil=True)
+def write_loss(h: Floating, objective: Objective, i: int, r: int, at: int, log: Log) -> None:
+    """Write down loss and unsatisfied fraction, from the pre-activations of all samples and the norm in the table."""
+    total, below, margin = 0.0, 0.0, np.float64(objective.margin)
+    for mu in range(h.size):
+        total += objective.loss.value(np.float64(h[mu]), margin)
+        below += np.float64(h[mu]) < margin
+    log.table[2, i, r, at] = total / log.features + 0.5 * objective.ridge * log.table[1, i, r, at]
+    log.table[3, i, r, at] = below / h.size
 
-    def _settle(self) -> None:
-        """Work out the losses that were postponed: one pass over the data for all."""
-        if not self.later or not isinstance(self.space, FeatureSpace):
-            return
-        places, weights, norms = zip(*self.later, strict=True)
-        self.later.clear()
-        norm = np.concatenate(norms)
-        found = self._losses(self.space.project(np.concatenate(weights)), np.arange(norm.size), norm)
-        runs, replicas, at = np.concatenate(places, axis=1)
-        self.sheet.table[2:4, runs, replicas, at] = found
 
-    def _losses(self, H: Floating, rows: NDArray[np.int64], norm: Array) -> Array:
-        """Loss and unsatisfied fraction, (2, rows), from these rows of pre-activations, where the norms are given."""
-        problem, samples = self.plan.problem, self.plan.samples
-        out = np.empty((2, rows.size))
-        if problem.loss is squared_hinge:
-            out[:] = np.array([hinge_totals(H[c, :samples], problem.margin) for c in rows]).T
-        else:
-            chosen = H[rows, :samples]
-            out[0] = np.sum(problem.loss.value(chosen, problem.margin), axis=1, dtype=np.float64)
-            out[1] = np.count_nonzero(chosen < problem.margin, axis=1)
-        out[0] = out[0] / self.plan.features + 0.5 * problem.ridge * norm
-        out[1] /= samples
-        return out
+def traces(plan: Plan, columns: Columns, verdicts: Verdicts, log: Log) -> list[Trace]:
+    """Average over replicas. After all its replicas have stopped a run keeps its values; if it diverged, none."""
+    found = []
+    stopped = stopping_times(columns, verdicts)
+    names = NAMES if plan.replicas == 2 else NAMES[:-1]
+    for i, run in enumerate(plan.runs):
+        part = range(i * plan.replicas, (i + 1) * plan.replicas)
+        size = record_steps(run, plan.record_every).size
+        table = {name: log.table[j, i, :, :size] for j, name in enumerate(names)}
+        if run.waits:
+            table |= {name: log.two_times[j, i, ..., :size] for j, name in enumerate(TWO_TIMES)}
+        diverged = next(filter(None, (sentence(c, columns, verdicts) for c in part)), "")
+        last = log.place[i] - 1
+        for values in table.values():
+            values[..., last + 1 :] = values[..., last : last + 1]
+            if diverged:
+                values[:] = np.nan
+        averages = {name: values.mean(axis=0) for name, values in table.items()}
+        found.append(Trace(averages, stopped[part.start : part.stop], diverged))
+    return found

@@ -19,7 +19,7 @@ def stream_key(stream: np.random.SeedSequence) -> Keys:
     return stream.generate_state(2, np.uint32).astype(np.uint32)
 
 
-@jit(inline="always")
+@jit()
 def _mix(a: np.uint32, b: np.uint32, r: int) -> tuple[np.uint32, np.uint32]:
     """One round: add, rotate by ``r``, exclusive or. The casts keep every word in a 32-bit lane."""
     a = np.uint32(a + b)
@@ -27,7 +27,7 @@ def _mix(a: np.uint32, b: np.uint32, r: int) -> tuple[np.uint32, np.uint32]:
     return a, np.uint32(b ^ a)
 
 
-@jit(inline="always")
+@jit()
 def threefry(k0: np.uint32, k1: np.uint32, c0: np.uint32, c1: np.uint32) -> tuple[np.uint32, np.uint32]:
     """Two random words for the key ``(k0, k1)`` and the counter ``(c0, c1)``."""
     k2 = np.uint32(PARITY ^ k0 ^ k1)

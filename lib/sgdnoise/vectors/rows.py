@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise._lanes import STRIP_BYTES, Floating, add_multiple, add_product, lane_sum, load, load_lanes, store
+from sgdnoise.vectors.lanes import STRIP_BYTES, Floating, add_multiple, add_product, lane_sum, load, load_lanes, store
 
 Rows = NDArray[np.int64]
 
@@ -79,22 +79,6 @@ def sum_strip(
     store(G, d, place, b)
 
 
-@jit(nogil=True)
-def products(
-    A: Floating, rows: Rows, n: int, W: Floating, c: int, d: int, P: Floating, h: Floating, g: Floating
-) -> None:
-    """``h[i] = A[rows[i]] . W[c]`` and ``g[i] = A[rows[i]] . W[d]`` for the first ``n`` rows; ``P`` is for scratch."""
-    most, strip = P.shape[1], strip_of(A)
-    for start in range(0, n, most):
-        chunk, size = rows[start:], min(most, n - start)
-        P[:2, :size] = 0
-        for j in range(0, W.shape[1], strip):
-            dot_strip(A, chunk, size, j, W, c, d, P[0], P[1])
-        for i in range(size):
-            h[start + i] = lane_sum(load_lanes(P[0], i))
-            g[start + i] = lane_sum(load_lanes(P[1], i))
-
-
 @jit(fastmath={"reassoc", "contract"}, nogil=True)
 def inner(a: Floating, b: Floating) -> float:
     """``a . b``, accumulated in double precision."""
@@ -104,11 +88,13 @@ def inner(a: Floating, b: Floating) -> float:
     return total
 
 
-@jit(nogil=True)
-def inners(X: Floating, y: Floating, out: NDArray[np.float64]) -> None:
-    """``out[c] = X[c] . y``."""
-    for c in range(out.size):
-        out[c] = inner(X[c], y)
+@jit(fastmath={"reassoc", "contract"}, nogil=True)
+def total(a: Floating) -> float:
+    """Sum of all numbers, accumulated in double precision."""
+    out = 0.0
+    for j in range(a.size):
+        out += np.float64(a[j])
+    return out
 
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)
@@ -119,10 +105,3 @@ def gap(X: Floating, Y: Floating, c: int) -> float:
         x = np.float64(X[c, j]) - np.float64(X[c + 1, j])
         total += x * (np.float64(Y[c, j]) - np.float64(Y[c + 1, j]))
     return total
-
-
-@jit(nogil=True)
-def gaps(X: Floating, Y: Floating, out: NDArray[np.float64]) -> None:
-    """``out[i] = (X[2i] - X[2i+1]) . (Y[2i] - Y[2i+1])``: of two replicas that are neighbours."""
-    for i in range(out.size):
-        out[i] = gap(X, Y, 2 * i)

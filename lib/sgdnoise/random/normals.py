@@ -5,14 +5,16 @@ polynomials of float32 accuracy, so that the loop runs on eight lanes. The tail 
 """
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise._lanes import Floating
-from sgdnoise.simulation.threefry import Keys, words
+from sgdnoise.random.threefry import Keys, words
+from sgdnoise.vectors.lanes import Floating
+
+Single = NDArray[np.float32]
 
 F = np.float32
 HALF_PI, LN2 = F(math.pi / 2), F(math.log(2))
@@ -71,24 +73,24 @@ def _radius(mantissa: Floating, exponent: Floating, r: Floating) -> None:
 
 
 @jit(nogil=True)
-def _place(mean: Any, scale: Any, r: Floating, c: Floating, out: Floating) -> None:
+def _place(mean: np.float32, scale: np.float32, r: Single, c: Single, out: Single) -> None:
     for j in range(out.size):
         out[j] = mean + scale * (r[j] * c[j])
 
 
+class Buffers(NamedTuple):
+    """Memory for one row; ``bits`` looks at the numbers of ``real`` as words."""
+
+    word: NDArray[np.uint32]  # (2, half a row and a bit)
+    real: Single  # (5, ...)
+    bits: NDArray[np.int32]
+
+
 @jit(nogil=True)
-def _fill(
-    key: Keys,
-    mean: Any,
-    scale: Any,
-    length: int,
-    word: NDArray[np.uint32],
-    real: Floating,
-    bits: NDArray[np.int32],
-    out: Floating,
-) -> None:
-    """Fill row ``mu`` with ``mean + scale z``; the counter is (place in the row, row). ``bits`` looks at ``real``."""
+def _fill(key: Keys, mean: np.float32, scale: np.float32, length: int, buffers: Buffers, out: Single) -> None:
+    """Fill row ``mu`` with ``mean + scale z``; the counter is (place in the row, row)."""
     half = (length + 1) // 2
+    word, real, bits = buffers.word, buffers.real, buffers.bits
     # Rows of whole arrays, cut here: the compiler then knows that neighbours in a row are neighbours in memory.
     first, second = word[0, :half], word[1, :half]
     u, cosine, sine = real[0, :half], real[1, :half], real[2, :half]
@@ -108,12 +110,18 @@ def fill_normal(key: Keys, length: int, out: Floating, mean: float = 0.0, scale:
 
     The normals :math:`z` are those of float32 whatever the type of ``out``: both precisions see the same data.
     """
-    kind = out.dtype.type
     # One cache line between the rows, so that the compiler's test for overlap never sees them touch.
     half = (length + 1) // 2
-    word, real = np.empty((2, half + 16), np.uint32), np.empty((5, half + 16), np.float32)
+    real = np.empty((5, half + 16), np.float32)
+    buffers = Buffers(np.empty((2, half + 16), np.uint32), real, real.view(np.int32))
     with np.errstate(over="ignore"):  # words of the generator wrap around
-        _fill(key, kind(mean), kind(scale), length, word, real, real.view(np.int32), out)
+        if out.dtype == np.float32:
+            _fill(key, F(mean), F(scale), length, buffers, out)
+        else:
+            z = np.empty((out.shape[0], length), np.float32)
+            _fill(key, F(0), F(1), length, buffers, z)
+            np.multiply(z, scale, out=out[:, :length])
+            out[:, :length] += mean
     return out
 
 

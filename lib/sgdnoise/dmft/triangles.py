@@ -4,9 +4,9 @@ All times are step numbers. The noise :math:`\zeta` of the weights has covarianc
 :math:`dt\,\zeta(t)` at time :math:`t+1`; the start is a kick at time 0. With the propagator
 
 .. math:: G(t,k) = \frac{\partial w(t)}{\partial w(k)}, \qquad G(k,k) = 1, \qquad
-          G(t+1,k) = (1-dt\,\lambda)\,G(t,k) - dt\sum_{u=k}^{t}\Gamma(t,u)\,G(u,k),
+          G(t+1,k) = (1-dt\,\lambda)\,G(t,k) - dt\sum_{u=k}^{t}\Gamma(t,u)\,G(u,k)
 
-the response is :math:`R(t,t') = G(t,t'+1)`, and a Cholesky factor :math:`M = \Lambda\Lambda^T` gives one of the
+(without momentum), the response is :math:`R(t,t') = G(t,t'+1)`, and a Cholesky factor :math:`M = \Lambda\Lambda^T` gives one of the
 correlation, :math:`C = LL^T` with :math:`L(t,0)=\sqrt{R_0}\,G(t,0)` and
 :math:`L(t,k+1) = dt\sum_{s=k}^{t-1}G(t,s+1)\Lambda(s,k)`. So :math:`C` is positive whatever the rounding, and only the
 factor of :math:`M` needs care: its pivots are compared with the diagonal of :math:`M` at that very time, however small
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
+from sgdnoise.algorithms import Update
 
 Array = NDArray[np.float64]
 
@@ -32,8 +33,11 @@ CANCELLED = 1e-14
 
 
 @jit(fastmath={"contract"})
-def propagator_row(t: int, dt: float, ridge: float, Gamma: Array, G: Array) -> None:
+def propagator_row(t: int, update: Update, Gamma: Array, G: Array, velocity: Array) -> None:
     r"""Fill :math:`G(t+1,\cdot)` from :math:`\Gamma(t,\cdot)` and the rows up to ``t`` (``eq-G`` of the book).
+
+    Every column is a vector of weights that was pushed once, and takes a step with the gradient
+    :math:`\sum_u\Gamma(t,u)G(u,k)`. A push at ``t+1`` came through the gradient of this very step.
 
     Parameters
     ----------
@@ -41,13 +45,17 @@ def propagator_row(t: int, dt: float, ridge: float, Gamma: Array, G: Array) -> N
         Row :math:`\Gamma(t,0\dots t)`.
     G
         Propagator, one row a time, lower triangular; row ``t+1`` is written.
+    velocity
+        Of each column, after the step before; after this one when it returns.
     """
-    for k in range(t + 1):
-        G[t + 1, k] = (1.0 - dt * ridge) * G[t, k]
+    row = G[t + 1]
     for u in range(t + 1):
         for k in range(u + 1):
-            G[t + 1, k] -= dt * Gamma[u] * G[u, k]
-    G[t + 1, t + 1] = 1.0
+            row[k] += Gamma[u] * G[u, k]
+    for k in range(t + 1):
+        row[k], velocity[k] = update.step(G[t, k], velocity[k], row[k])
+    push = update.step(0.0, 0.0, -1.0)
+    row[t + 1], velocity[t + 1] = 1.0, push[1] / push[0]
 
 
 @jit(fastmath={"contract", "reassoc"})

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise._lanes import STRIP_BYTES, add_multiple, load, pitch, store
-from sgdnoise._threads import share_out
-from sgdnoise.simulation.normals import fill_normal
-from sgdnoise.simulation.threefry import stream_key
+from sgdnoise._threads import Share, share_out
+from sgdnoise.random.normals import fill_normal
+from sgdnoise.random.threefry import stream_key
+from sgdnoise.vectors.lanes import STRIP_BYTES, add_multiple, load, pitch, store
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -69,12 +69,12 @@ def orthogonalise(X: Array, columns: int, frame: int) -> None:
 
 
 @jit(nogil=True)
-def _products(first: int, every: int, quads: int, X: Array, out: Array) -> None:
+def _products(share: Share, X: Array, out: Array) -> None:
     r"""Add the upper triangle of :math:`X_1^TX` to zeros, four of its rows at a time, their strips in registers."""
     rows, columns = X.shape
     for top in range(0, rows, _BLOCK):
         bottom = min(top + _BLOCK, rows)
-        for quad in range(first, quads, every):
+        for quad in range(share.first, share.parts, share.every):
             i = 4 * quad
             for left in range(i // STRIP * STRIP, columns, STRIP):
                 a, b, c, d = load(out, i, left), load(out, i + 1, left), load(out, i + 2, left), load(out, i + 3, left)
@@ -121,10 +121,10 @@ def _substitute(A: Array, B: Array) -> None:
 
 
 @jit(nogil=True)
-def _combine(first: int, every: int, blocks: int, X: Array, B: Array) -> None:
+def _combine(share: Share, X: Array, B: Array) -> None:
     r"""Replace :math:`[X_1, X_2]` by :math:`X_1B+[0, X_2]`, four rows of a block at a time, strips in registers."""
     frame, columns = B.shape
-    for block in range(first, blocks, every):
+    for block in range(share.first, share.parts, share.every):
         top = block * _BLOCK
         rows = min(_BLOCK, X.shape[0] - top)
         old, new = X[top : top + rows, :frame].copy(), X[top : top + rows]

@@ -21,14 +21,14 @@ import numpy as np
 import xarray as xr
 
 from sgdnoise import _checks, results
-from sgdnoise._lanes import Floating, aligned, pitch
 from sgdnoise.algorithms import Algorithm
 from sgdnoise.divergence import DivergedError
 from sgdnoise.problem import Problem
+from sgdnoise.progress import bar as progress_bar
 from sgdnoise.simulation.plan import Plan, Run, make_plan, record_steps, worker_count
-from sgdnoise.simulation.progress import Progress
 from sgdnoise.simulation.record import Trace
-from sgdnoise.simulation.training import Cancelled, streams, train
+from sgdnoise.simulation.step import Cancelled, streams, train
+from sgdnoise.vectors.lanes import Floating, aligned, pitch
 
 ON_DIVERGENCE = ("raise", "mark")
 
@@ -209,7 +209,6 @@ def simulate_paired(
         precision=precision,
     )
     threads = worker_count(plan, workers)
-    problem.loss.compile()
     began = clock.perf_counter()
     traces = _train_all(plan, threads, on_divergence, progress)
     wall_time = clock.perf_counter() - began
@@ -217,8 +216,7 @@ def simulate_paired(
 
 
 def _train_all(plan: Plan, threads: int, on_divergence: str, show: bool | None) -> list[list[Trace]]:
-    """Train every realisation; on an error, a divergence or an interrupt all threads stop within a step."""
-    bar = Progress(plan.realisations * sum(run.steps for run in plan.columns), show)
+    """Train every realisation; on an error, a divergence or an interrupt all threads stop within a few steps."""
     cancel = threading.Event()
     # Data sets are drawn into the same memory again and again: asking the system for more costs as much as drawing.
     memory: queue.SimpleQueue[Floating] = queue.SimpleQueue()
@@ -228,7 +226,7 @@ def _train_all(plan: Plan, threads: int, on_divergence: str, show: bool | None) 
     def one(sequence: np.random.SeedSequence) -> list[Trace]:
         data = memory.get()
         try:
-            found = train(plan, streams(sequence), data, bar.add, cancel)
+            found = train(plan, streams(sequence), data, bar.update, cancel)
         finally:
             memory.put(data)
         sentence = next((trace.diverged for trace in found if trace.diverged), "")
@@ -237,19 +235,18 @@ def _train_all(plan: Plan, threads: int, on_divergence: str, show: bool | None) 
         return found
 
     sequences = np.random.SeedSequence(plan.seed).spawn(plan.realisations)
-    if threads == 1:
-        found = [one(sequence) for sequence in sequences]
-        bar.close()
-        return found
-    with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(one, sequence) for sequence in sequences]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            if not all(future.done() for future in futures):
-                cancel.set()
-                pool.shutdown(cancel_futures=True)
-            bar.close()
+    total = plan.realisations * sum(run.steps for run in plan.columns)
+    with progress_bar(total, "simulating", show=show) as bar:
+        if threads == 1:
+            return [one(sequence) for sequence in sequences]
+        with ThreadPoolExecutor(threads) as pool:
+            futures = [pool.submit(one, sequence) for sequence in sequences]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                if not all(future.done() for future in futures):
+                    cancel.set()
+                    pool.shutdown(cancel_futures=True)
     errors = [future.exception() for future in futures if not future.cancelled()]
     for error in errors:
         if error is not None and not isinstance(error, Cancelled):

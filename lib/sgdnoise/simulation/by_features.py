@@ -1,0 +1,285 @@
+r"""Training with the weights as coordinates: one pass over the data a step, shared by all columns.
+
+A step needs :math:`g = \sum_\mu s_\mu\,\ell'(h_\mu) A_\mu` with :math:`h_\mu = A_\mu\cdot w` (Eq. 2 of the paper). The
+data are walked through in blocks of rows that fit the second-level cache. One strip of a block fits the first-level
+cache, where every pair of columns takes the rows of its batches from it: first for the pre-activations, strip after
+strip, then for the gradient, to which only the rows with :math:`\ell'\ne0` are added. The tangent vectors of the
+response ride along:
+
+.. math:: g \leftarrow \sum_\mu s_\mu\,\ell''(h_\mu)\,A_\mu\,(A_\mu\cdot\delta w) .
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sgdnoise._jit import jit
+from sgdnoise.algorithms import Update
+from sgdnoise.parts import part
+from sgdnoise.simulation.plan import TOGETHER, Plan
+from sgdnoise.simulation.record import Log, write_loss
+from sgdnoise.simulation.state import Flags, Numbers, Objective, Rows, Start, Tangents, Vectors, copy_row
+from sgdnoise.vectors.lanes import Floating, aligned, lane_sum, lanes, load_lanes, padded
+from sgdnoise.vectors.rows import dot_strip, strip_of, sum_strip
+
+BLOCK = 32  # rows that are in the batch of some column, as many streams as a processor follows on its own
+
+
+class Block(NamedTuple):
+    """Memory for one block of rows."""
+
+    rows: Rows  # rows that each pair of columns needs, and last those of tangent vectors, (pairs + 1, BLOCK)
+    number: Rows  # how many of them
+    products: Floating  # lane vectors of their products with each column, or tangent vector, (vectors, BLOCK, lanes)
+    coefficients: Floating  # slopes of columns, products of tangent vectors, and last curvatures, (vectors + 1, BLOCK)
+
+
+class Later(NamedTuple):
+    """Losses to be worked out in one pass over the data, for several columns and recorded steps."""
+
+    waiting: Rows  # how many do, one number
+    weights: Floating  # (waiting, padded features)
+    place: Rows  # run, replica and recorded step of each, (waiting, 3)
+
+
+@part
+class FeatureSpace(NamedTuple):
+    """The data, and what is needed to form gradients from them."""
+
+    A: Floating  # (samples, pitch of the rows)
+    objective: Objective
+    vectors: Vectors
+    w: Floating  # weights in the precision of the data, (columns, padded features)
+    h: Floating  # pre-activations of the samples in the batch, (columns, samples)
+    known: Flags  # columns of which h holds the present pre-activations of all samples
+    full: Flags  # columns with full batches
+    block: Block
+    later: Later
+
+    def gradients(self, step: int, chosen: Rows, weight: Floating, tangents: Tangents | None) -> None:  # noqa: ARG002
+        """Gradients of the chosen columns and of their tangent vectors."""
+        A, block, many, strip = self.A, self.block, chosen.size, strip_of(self.A)
+        G = self.vectors.x_gradient
+        for c in chosen:
+            G[c] = 0
+            self.known[c] = self.full[c]
+            if tangents is not None:
+                first = c * tangents.x_probes.shape[0]
+                tangents.vectors.x_gradient[first : first + tangents.live[c]] = 0
+        touched = _touched(weight, chosen)
+        for start in range(0, touched.size, BLOCK):
+            for i in range((many + 1) // 2):
+                c, d = _pair(chosen, i)
+                _choose_rows(touched[start : start + BLOCK], weight[c], weight[d], i, block)
+            _multiply_block(A, self.w, chosen, block)
+            for i in range((many + 1) // 2):
+                _slopes_of_pair(i, chosen, self.objective, weight, self.h, block)
+            for j in range(0, self.w.shape[1], strip):
+                for i in range((many + 1) // 2):
+                    c, d = _pair(chosen, i)
+                    p, q = block.coefficients[2 * i], block.coefficients[2 * i + 1]
+                    sum_strip(A, block.rows[i], block.number[i], j, p, q, G, c, d, j)
+            if tangents is not None:
+                for i in range(many):
+                    if tangents.live[chosen[i]] > 0:
+                        n = _curvatures(i, self.objective, weight[chosen[i]], self.h[chosen[i]], block)
+                        _add_hessian(A, chosen[i], n, tangents, block)
+
+    def loss(self, c: int) -> float:
+        """Loss of all samples, without ridge, of a column with full batches."""
+        total = 0.0
+        for mu in range(self.h.shape[1]):
+            total += self.objective.loss.value(self.h[c, mu], self.objective.margin)
+        return total
+
+    def descend(self, c: int, update: Update, tangents: Tangents | None) -> None:
+        """Take a step of column ``c`` and of its tangent vectors."""
+        _descend(c, update, self.vectors)
+        copy_row(self.vectors.x, c, self.w, c)
+        self.known[c] = False
+        if tangents is not None:
+            first = c * tangents.x_probes.shape[0]
+            for t in range(first, first + tangents.live[c]):
+                _descend(t, update, tangents.vectors)
+
+    def record_loss(self, c: int, i: int, r: int, at: int, log: Log) -> None:
+        """Write down the loss of a column now, if its pre-activations are known, or later with others."""
+        if self.known[c]:
+            write_loss(self.h[c], self.objective, i, r, at, log)
+            return
+        later = self.later
+        n = later.waiting[0]
+        copy_row(self.w, c, later.weights, n)
+        later.place[n, 0], later.place[n, 1], later.place[n, 2] = i, r, at
+        later.waiting[0] = n + 1
+        if n + 1 == later.weights.shape[0]:
+            _settle(self.A, self.objective, self.block, later, log)
+
+    def settle(self, log: Log) -> None:
+        """Write down the losses that wait."""
+        if self.later.waiting[0] > 0:
+            _settle(self.A, self.objective, self.block, self.later, log)
+
+
+def feature_space(
+    plan: Plan, A: Floating, start: Start, objective: Objective
+) -> tuple[FeatureSpace, Tangents, Numbers]:
+    """Return the space with the columns at time zero, their tangent vectors, and the vector v."""
+    columns, width, kind = len(plan.columns), padded(plan.features), A.dtype
+    times, each = start.probes.shape[:2]
+    tangents, many = times * each, max(columns, TOGETHER)
+
+    def room(*shape: int) -> Floating:
+        return aligned((*shape, width), kind)
+
+    def twice(*arrays: Floating) -> Vectors:
+        return Vectors(*(array for array in arrays for _ in range(2)))
+
+    x, w = np.tile(start.weights, (columns, 1)), room(columns)
+    w[:] = x
+    probes = start.probes.reshape(tangents, width).astype(kind)
+    return (
+        FeatureSpace(
+            A=A,
+            objective=objective,
+            vectors=twice(x, np.zeros_like(x), room(columns)),
+            w=w,
+            h=aligned((columns, A.shape[0]), kind),
+            known=np.zeros(columns, np.bool_),
+            full=np.array([run.full for run in plan.columns]),
+            block=Block(
+                rows=np.zeros(((many + 1) // 2 + 1, BLOCK), np.int64),
+                number=np.zeros((many + 1) // 2, np.int64),
+                products=aligned((max(many + many % 2, tangents), BLOCK, lanes(kind)), kind),
+                coefficients=aligned((many + many % 2 + tangents + 1, BLOCK), kind),
+            ),
+            later=Later(np.zeros(1, np.int64), room(TOGETHER), np.zeros((TOGETHER, 3), np.int64)),
+        ),
+        Tangents(
+            vectors=twice(*(room(columns * tangents) for _ in range(3))),
+            x_probes=probes,
+            y_probes=probes,
+            live=np.zeros(columns, np.int64),
+            marks=np.zeros((columns * times, width)),
+        ),
+        np.ones(width),
+    )
+
+
+@jit(nogil=True)
+def _pair(chosen: Rows, i: int) -> tuple[int, int]:
+    """Columns of pair ``i``; the last may be its own partner."""
+    return chosen[2 * i], chosen[min(2 * i + 1, chosen.size - 1)]
+
+
+@jit(nogil=True)
+def _touched(weight: Floating, chosen: Rows) -> Rows:
+    """Rows that are in the batch of some column."""
+    samples = weight.shape[1]
+    some, rows, n = np.zeros(samples, np.uint8), np.empty(samples + 1, np.int64), 0
+    for c in chosen:
+        for mu in range(samples):
+            some[mu] |= np.uint8(weight[c, mu] != 0)
+    for mu in range(samples):
+        rows[n] = mu
+        n += some[mu]
+    return rows[:n]
+
+
+@jit(nogil=True)
+def _choose_rows(touched: Rows, s: Floating, r: Floating, i: int, block: Block) -> None:
+    """Rows of a block that are in the batch of either column of pair ``i``."""
+    n = 0
+    for mu in touched:
+        block.rows[i, n] = mu
+        n += (s[mu] != 0) | (r[mu] != 0)
+    block.number[i] = n
+
+
+@jit(nogil=True)
+def _multiply_block(A: Floating, W: Floating, chosen: Rows, block: Block) -> None:
+    """Lane vectors of the products of every column with the rows of its pair."""
+    pairs, P = (chosen.size + 1) // 2, block.products
+    for i in range(pairs):
+        P[2 * i : 2 * i + 2, : block.number[i]] = 0
+    for j in range(0, W.shape[1], strip_of(A)):
+        for i in range(pairs):
+            c, d = _pair(chosen, i)
+            dot_strip(A, block.rows[i], block.number[i], j, W, c, d, P[2 * i], P[2 * i + 1])
+
+
+@jit(nogil=True)
+def _slopes_of_pair(i: int, chosen: Rows, objective: Objective, weight: Floating, H: Floating, block: Block) -> None:
+    r"""Turn products of pair ``i`` into :math:`s_\mu\ell'(h_\mu)`, and keep the rows where that is not zero in either."""
+    loss, margin = objective.loss, objective.margin
+    c, d = _pair(chosen, i)
+    rows, P, Q = block.rows[i], block.products[2 * i], block.products[2 * i + 1]
+    p, q = block.coefficients[2 * i], block.coefficients[2 * i + 1]
+    kept = 0
+    for j in range(block.number[i]):
+        mu = rows[j]
+        h, k = lane_sum(load_lanes(P, j)), lane_sum(load_lanes(Q, j))
+        H[c, mu], H[d, mu] = h, k
+        x, y = weight[c, mu] * loss.slope(h, margin), weight[d, mu] * loss.slope(k, margin)
+        rows[kept], p[kept], q[kept] = mu, x, y
+        kept += (x != 0) | (y != 0)
+    block.number[i] = kept
+
+
+@jit(nogil=True)
+def _curvatures(i: int, objective: Objective, s: Floating, h: Floating, block: Block) -> int:
+    r"""Write curvatures :math:`s_\mu\ell''(h_\mu)` of one column and the rows where they are not zero; count them."""
+    rows, curvature, n = block.rows[i // 2], block.coefficients[block.coefficients.shape[0] - 1], 0
+    mine = block.rows[block.rows.shape[0] - 1]
+    for j in range(block.number[i // 2]):
+        mu = rows[j]
+        mine[n], curvature[n] = mu, s[mu] * objective.loss.curvature(h[mu], objective.margin)
+        n += curvature[n] != 0
+    return n
+
+
+@jit(nogil=True)
+def _add_hessian(A: Floating, c: int, n: int, tangents: Tangents, block: Block) -> None:
+    """Add the block's part of the Hessian times each live tangent vector of column ``c``, two at a time."""
+    first, live = c * tangents.x_probes.shape[0], tangents.live[c]
+    D, E = tangents.vectors.x[first : first + live], tangents.vectors.x_gradient[first : first + live]
+    strip, P = strip_of(A), block.products
+    rows, curvature = block.rows[block.rows.shape[0] - 1], block.coefficients[block.coefficients.shape[0] - 1]
+    p = block.coefficients[block.coefficients.shape[0] - 1 - live :]
+    P[:live, :n] = 0
+    for j in range(0, D.shape[1], strip):
+        for t in range(0, live, 2):
+            dot_strip(A, rows, n, j, D, t, t + 1, P[t], P[t + 1])
+    for t in range(live):
+        for k in range(n):
+            p[t, k] = curvature[k] * lane_sum(load_lanes(P[t], k))
+    for j in range(0, D.shape[1], strip):
+        for t in range(0, live, 2):
+            sum_strip(A, rows, n, j, p[t], p[t + 1], E, t, t + 1, j)
+
+
+@jit(fastmath={"contract"}, nogil=True)
+def _descend(i: int, update: Update, vectors: Vectors) -> None:
+    x, velocity, gradient = vectors.x[i], vectors.x_velocity[i], vectors.x_gradient[i]
+    for j in range(x.size):
+        x[j], velocity[j] = update.step(x[j], velocity[j], gradient[j])
+
+
+@jit(nogil=True)
+def _settle(A: Floating, objective: Objective, block: Block, later: Later, log: Log) -> None:
+    """Work out the losses that wait: one pass over the data for all, block by block."""
+    samples, chosen = A.shape[0], np.arange(later.waiting[0])
+    h = np.empty((chosen.size, samples), A.dtype)
+    for first in range(0, samples, BLOCK):
+        n = min(BLOCK, samples - first)
+        for i in range((chosen.size + 1) // 2):
+            for k in range(n):
+                block.rows[i, k] = first + k
+            block.number[i] = n
+        _multiply_block(A, later.weights, chosen, block)
+        for i in chosen:
+            for k in range(n):
+                h[i, first + k] = lane_sum(load_lanes(block.products[i], k))
+    for i in chosen:
+        write_loss(h[i], objective, later.place[i, 0], later.place[i, 1], later.place[i, 2], log)
+    later.waiting[0] = 0

@@ -1,0 +1,170 @@
+r"""Training with samples as coordinates: cheap when there are no more samples than features.
+
+Gradients are combinations of the rows :math:`A_\mu` of the data, so that the weights never leave the span of these rows
+and of their start :math:`w_0`; a displacement starts along a probe :math:`\xi`. Let :math:`B` be the data with
+:math:`w_0` and all probes as further rows. Then :math:`w = B^{\mathsf T}x`, and with the Gram matrix
+:math:`K = B B^{\mathsf T}` the other coordinate :math:`y = Kx = Bw` begins with the pre-activations :math:`h = Aw`.
+A gradient :math:`A^{\mathsf T}g` with :math:`g_\mu = s_\mu\,\ell'(h_\mu)` (Eq. 2 of the paper) is :math:`(g, Kg)`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sgdnoise._jit import jit
+from sgdnoise.algorithms import Update
+from sgdnoise.parts import part
+from sgdnoise.simulation.plan import Plan
+from sgdnoise.simulation.record import Log, write_loss
+from sgdnoise.simulation.state import Numbers, Objective, Rows, Start, Tangents, Vectors
+from sgdnoise.vectors.lanes import STRIP_BYTES, Floating, aligned, lanes, padded
+from sgdnoise.vectors.rows import square_of_products, strip_of, sum_strip
+
+BLOCK = 32  # rows of the data that are in the second-level cache while the Gram matrix is made
+
+
+class Active(NamedTuple):
+    """Samples with a gradient that is not zero: which, how many of each pair of vectors, their gradients."""
+
+    rows: Rows  # (pairs, samples)
+    number: Rows
+    coefficients: Floating  # (vectors, padded samples)
+
+
+@part
+class SampleSpace(NamedTuple):
+    """The Gram matrix, and what is needed to multiply with it."""
+
+    gram: Floating  # by strips, (strips, rows, length of a strip)
+    objective: Objective
+    samples: int
+    vectors: Vectors
+    active: Active
+
+    def gradients(self, step: int, chosen: Rows, weight: Floating, tangents: Tangents | None) -> None:
+        """Gradients of the chosen columns and of their tangent vectors."""
+        loss, margin, vectors = self.objective.loss, self.objective.margin, self.vectors
+        for c in chosen:
+            for mu in range(self.samples):
+                vectors.x_gradient[c, mu] = weight[c, mu] * loss.slope(vectors.y[c, mu], margin)
+        _multiply(step, self.gram, vectors.x_gradient, chosen, self.active, vectors.y_gradient)
+        if tangents is not None:
+            each, moved = tangents.x_probes.shape[0], tangents.vectors
+            for c in chosen:
+                live = np.arange(c * each, c * each + tangents.live[c])
+                for mu in range(self.samples):
+                    curvature = weight[c, mu] * loss.curvature(vectors.y[c, mu], margin)
+                    for j in live:
+                        moved.x_gradient[j, mu] = curvature * moved.y[j, mu]
+                _multiply(step, self.gram, moved.x_gradient, live, self.active, moved.y_gradient)
+
+    def loss(self, c: int) -> float:
+        """Loss of all samples, without ridge."""
+        total = 0.0
+        for mu in range(self.samples):
+            total += self.objective.loss.value(self.vectors.y[c, mu], self.objective.margin)
+        return total
+
+    def descend(self, c: int, update: Update, tangents: Tangents | None) -> None:
+        """Take a step of column ``c`` and of its tangent vectors."""
+        _descend(c, update, self.vectors)
+        if tangents is not None:
+            first = c * tangents.x_probes.shape[0]
+            for t in range(first, first + tangents.live[c]):
+                _descend(t, update, tangents.vectors)
+
+    def record_loss(self, c: int, i: int, r: int, at: int, log: Log) -> None:
+        """Write down the loss of a column; its pre-activations are always known."""
+        write_loss(self.vectors.y[c, : self.samples], self.objective, i, r, at, log)
+
+    def settle(self, log: Log) -> None:
+        """Nothing waits."""
+
+
+def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) -> tuple[SampleSpace, Tangents, Numbers]:
+    """Return the space with the columns at time zero, their tangent vectors, and ``y`` of the vector v."""
+    columns, samples, kind = len(plan.columns), A.shape[0], A.dtype
+    times, each = start.probes.shape[:2]
+    tangents, width = times * each, start.weights.size
+    B = aligned((samples + 1 + tangents, A.shape[1]), kind)
+    B[:samples], B[samples, :width], B[samples + 1 :, :width] = A, start.weights, start.probes.reshape(tangents, width)
+    gram = gram_matrix(B, plan.features)
+    images = gram.transpose(1, 0, 2).reshape(B.shape[0], -1)
+
+    def room(vectors: int) -> Floating:
+        return aligned((vectors, images.shape[1]), kind)
+
+    vectors, x_probes, many = Vectors(*(room(columns) for _ in range(6))), room(tangents), max(columns + 1, tangents)
+    vectors.x[:, samples], vectors.y[:] = 1.0, images[samples]
+    x_probes[np.arange(tangents), samples + 1 + np.arange(tangents)] = 1.0
+    active = Active(np.zeros((many // 2, samples), np.int64), np.zeros(many // 2, np.int64), room(2 * (many // 2)))
+    return (
+        SampleSpace(gram, objective, samples, vectors, active),
+        Tangents(
+            vectors=Vectors(*(room(columns * tangents) for _ in range(6))),
+            x_probes=x_probes,
+            y_probes=np.ascontiguousarray(images[samples + 1 :]),
+            live=np.zeros(columns, np.int64),
+            marks=room(columns * times),
+        ),
+        np.pad(B.sum(axis=1, dtype=np.float64), (0, images.shape[1] - B.shape[0])),
+    )
+
+
+def gram_matrix(B: Floating, features: int) -> Floating:
+    """Return ``B B^T`` by strips, (strips, rows, length of a strip), with zeros where the last is not full."""
+    rows, strip = B.shape[0], STRIP_BYTES // B.itemsize
+    K = aligned((padded(rows) // strip, rows, strip), B.dtype)
+    _gram(B, features, aligned((1, lanes(B.dtype)), B.dtype), K)
+    return K
+
+
+@jit(nogil=True)
+def _gram(B: Floating, features: int, zero: Floating, K: Floating) -> None:
+    """Lower triangle by squares of four, copied to the upper one."""
+    n, strip = B.shape[0], strip_of(B)
+    P = np.empty((4, 4), B.dtype)
+    for start in range(0, n, BLOCK):
+        for left in range(0, min(start + BLOCK, n), 4):
+            for top in range(max(start, left), min(start + BLOCK, n), 4):
+                square_of_products(B, top, left, features, zero, P)
+                for mu in range(top, min(top + 4, n)):
+                    for nu in range(left, min(left + 4, n)):
+                        x = P[mu - top, nu - left]
+                        K[mu // strip, nu, mu % strip] = K[nu // strip, mu, nu % strip] = x
+
+
+@jit(nogil=True)
+def _multiply(step: int, K: Floating, G: Floating, chosen: Rows, active: Active, out: Floating) -> None:
+    """``out[c] = K G[c]`` of the chosen vectors, two at a time, over the samples where ``G`` of either is not zero.
+
+    All vectors take a strip of ``K`` while it is in the cache. At odd steps the strips are taken from the last to
+    the first: those of the step before that are still in the cache come first.
+    """
+    rows, number, p = active.rows, active.number, active.coefficients
+    many = chosen.size
+    pairs = (many + 1) // 2
+    for i in range(pairs):
+        c, d = chosen[2 * i], chosen[min(2 * i + 1, many - 1)]
+        out[c] = 0
+        out[d] = 0
+        n = 0
+        for mu in range(rows.shape[1]):
+            x, y = G[c, mu], G[d, mu]
+            rows[i, n], p[2 * i, n], p[2 * i + 1, n] = mu, x, y
+            n += (x != 0) | (y != 0)
+        number[i] = n
+    for turn in range(K.shape[0]):
+        j = K.shape[0] - 1 - turn if step % 2 else turn
+        for i in range(pairs):
+            c, d = chosen[2 * i], chosen[min(2 * i + 1, many - 1)]
+            sum_strip(K[j], rows[i], number[i], 0, p[2 * i], p[2 * i + 1], out, c, d, j * K.shape[2])
+
+
+@jit(fastmath={"contract"}, nogil=True)
+def _descend(i: int, update: Update, vectors: Vectors) -> None:
+    x, u, g = vectors.x[i], vectors.x_velocity[i], vectors.x_gradient[i]
+    y, v, k = vectors.y[i], vectors.y_velocity[i], vectors.y_gradient[i]
+    for j in range(x.size):
+        x[j], u[j] = update.step(x[j], u[j], g[j])
+        y[j], v[j] = update.step(y[j], v[j], k[j])
