@@ -421,7 +421,7 @@ linear_by_tau = {
     for tau in persistences
 }
 tails = {
-    tau: measure(by_tau[tau], method="tail", points=10, lags=(0.0, 4.0))
+    tau: measure(by_tau[tau], method="tail", points=10, lags=(0.0, 4.0), **nearly)
     for tau in persistences
 }
 
@@ -545,7 +545,7 @@ publish("tail-rule", figure)
 
 # %%
 chords = {
-    tau: measure(by_tau[tau], method="chord", lags=(0.0, 4 + 5 * memory[tau]))
+    tau: measure(by_tau[tau], method="chord", lags=(0.0, 4 + 5 * memory[tau]), **nearly)
     for tau in persistences
 }
 

@@ -429,20 +429,22 @@ glue("gap", f"{float(np.abs(iterated.norm - causal.norm).max()):.0e}", display=F
 
 # %%
 theory = sn.solve_dmft(sn.Problem(alpha=6), sn.SGD(batch=0.1), 0.1, 13.0, **population)
-temperature = sn.effective_temperature(theory, method="line", lags=(0.0, 2.5))
+# The few paths of the smoke profile cannot show that they are stationary.
+steady = {"drift_tolerance": 1e3} if profile == "smoke" else {}
+temperature = sn.effective_temperature(theory, method="line", lags=(0.0, 2.5), **steady)
 
 # %% tags=["remove-cell"]
 glue("temperature", f"{temperature.value:.5f} ± {temperature.error:.5f}", display=False)
 # The paper gives two digits: a value that rounds to 0.015 or 0.016 (a window of its own choice) is within 0.0015 of it.
 claim(
     "temperature-vanilla",
-    f"{temperature.value:.5f} ± {temperature.error:.5f} over lags up to 2.5",
+    f"{temperature.value:.5f} ± {temperature.error:.5f} over lags from 0 to 2.5",
     (0.0015 - abs(temperature.value - 0.015)) / temperature.error,
 )
 
 # %% [markdown]
-# The line through lags up to 2.5 has the slope {glue:text}`temperature`. We call that agreement, to within ten per cent
-# (0.0015); the error of 0.00005 that the paper quotes cannot include the choice of the window.
+# The line through lags from 0 to 2.5 has the slope {glue:text}`temperature`. We call that agreement, to within ten per
+# cent (0.0015); the error of 0.00005 that the paper quotes cannot include the choice of the window.
 #
 # :::{admonition} What was found
 # :class: found

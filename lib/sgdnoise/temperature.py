@@ -18,12 +18,12 @@ looks straight. Two temperatures can be compared only if their windows are the s
 
 **Lag zero is in the window** if the window begins there, in every method. The origin is a point of the FDT curve like
 any other: for a mode on its own it lies on the line exactly, at any learning rate
-(:mod:`sgdnoise.linear_response`). A fit without it is a fit over another window, which begins at the first step and
+(``sgdnoise.linear_response``). A fit without it is a fit over another window, which begins at the first step and
 does not see modes that relax within that step. Near the full batch these are most of the curve.
 
 Each is refused, by :class:`NoPlateauError`, where its own premise fails: ``line`` where the curve is not straight,
 ``tail`` where the slope still changes with the lag, ``chord`` where the curve has not reached its end. All are refused,
-by :class:`NotStationaryError`, where the data cannot exclude a drift (:mod:`sgdnoise.stationarity`).
+by :class:`NotStationaryError`, where the data cannot exclude a drift (``sgdnoise.stationarity``).
 """
 
 from collections.abc import Sequence
@@ -172,7 +172,7 @@ def effective_temperature(
         others from 0 to the longest lag that leaves waiting times from the middle of the run on.
     waiting_times
         Waiting times to average over; None for all from the first from which on the data exclude a drift that would
-        move the temperature by more than half its error (:mod:`sgdnoise.stationarity`).
+        move the temperature by more than half its error (``sgdnoise.stationarity``).
     points
         How many points make the tail.
     symmetric
