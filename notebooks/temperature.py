@@ -544,8 +544,15 @@ publish("tail-rule", figure)
 # ## The chord exists in every stationary state
 
 # %%
+late = {tau: run.waiting_time.values for tau, run in by_tau.items()}
 chords = {
-    tau: measure(by_tau[tau], method="chord", lags=(0.0, 4 + 5 * memory[tau]), **nearly)
+    tau: measure(
+        by_tau[tau],
+        method="chord",
+        lags=(0.0, 4 + 5 * memory[tau]),
+        waiting_times=late[tau][late[tau] >= 4.0],
+        **nearly,
+    )
     for tau in persistences
 }
 
