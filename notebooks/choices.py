@@ -94,7 +94,8 @@ for margin in (0.5, 1.0, 2.0):
         [seed],
         fixed=theory_size | {"waiting_times": np.arange(4.0, 8.0, 0.5).tolist()},
     )
-    fit = sn.effective_temperature(run.squeeze(("point", "seed")))
+    run = run.squeeze(("point", "seed"))
+    fit = sn.effective_temperature(run, waiting_times=run.waiting_time.values)
     rows.append(
         [
             f"{margin:g}",
@@ -108,7 +109,8 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 # ## The window of lags
 #
 # A slope needs a window, and the paper gives neither its lags nor the end $t_\mathrm{final}$ of its runs. For vanilla
-# SGD we fit lags up to 2.5, by when most of the plot is traced; the window matters by several per cent. For p-SGD it
+# SGD we fit lags from 0 to 2.5, the point at lag zero included, by when most of the plot is traced; the window matters
+# by several per cent, and is part of the number ({doc}`/notebooks/temperature`). For p-SGD it
 # decides the result wherever there is no plateau, and we use $T_\mathrm{int}$, which has no window. The table is
 # linear response, which has no sampling error; for p-SGD it leaves out that the weights fit a batch that stays, and
 # is too high where that matters ({doc}`/notebooks/temperature`). The last column is the limit of the slope at long lag,

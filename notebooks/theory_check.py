@@ -436,13 +436,13 @@ glue("temperature", f"{temperature.value:.5f} ± {temperature.error:.5f}", displ
 # The paper gives two digits: a value that rounds to 0.015 or 0.016 (a window of its own choice) is within 0.0015 of it.
 claim(
     "temperature-vanilla",
-    f"{temperature.value:.5f} ± {temperature.error:.5f} over lags up to 2.5",
+    f"{temperature.value:.5f} ± {temperature.error:.5f} over lags from 0 to 2.5",
     (0.0015 - abs(temperature.value - 0.015)) / temperature.error,
 )
 
 # %% [markdown]
-# The line through lags up to 2.5 has the slope {glue:text}`temperature`. We call that agreement, to within ten per cent
-# (0.0015); the error of 0.00005 that the paper quotes cannot include the choice of the window.
+# The line through lags from 0 to 2.5 has the slope {glue:text}`temperature`. We call that agreement, to within ten per
+# cent (0.0015); the error of 0.00005 that the paper quotes cannot include the choice of the window.
 #
 # :::{admonition} What was found
 # :class: found

@@ -6,10 +6,24 @@ import numpy as np
 import xarray as xr
 
 
-def run(rng, *, a=1.0, force=1.0, memory=0.0, dt=0.1, steps=120, weights=100, realisations=8, start=None, every=5):
+def run(
+    rng,
+    *,
+    a=1.0,
+    force=1.0,
+    memory=0.0,
+    dt=0.1,
+    steps=120,
+    weights=100,
+    realisations=8,
+    start=None,
+    every=5,
+    static=0.0,
+):
     """Discrete Ornstein-Uhlenbeck process, w(t+1) = (1 - a dt) w(t) + dt xi(t), with <xi(t) xi(0)> = force memory^t.
 
-    It starts in its stationary law, or with all weights at ``start``. Waiting times are every ``every`` steps.
+    It starts in its stationary law, or with all weights at ``start``. Waiting times are every ``every`` steps. Half of
+    the weights fluctuate around ``static``, half around minus that, which makes the norm noisy.
     """
     phi = 1 - a * dt
     shape = (realisations, weights)
@@ -23,6 +37,7 @@ def run(rng, *, a=1.0, force=1.0, memory=0.0, dt=0.1, steps=120, weights=100, re
         path[n] = w
         w = phi * w + dt * xi
         xi = memory * xi + math.sqrt(force * (1 - memory**2)) * rng.standard_normal(shape)
+    path += static * (-1.0) ** np.arange(weights)
     correlation = np.einsum("trw,srw->rst", path, path[::every]) / weights
     return layout(correlation, (path**2).mean(axis=2).T, a, dt, every)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import sgdnoise as sn
-from sgdnoise.linear_response import Modes, mode_curves
+from sgdnoise.linear_response import Modes, mode_curves, stationary_modes
 
 
 def one_mode(stiffness, force=1.0):
@@ -60,8 +60,10 @@ def test_curves_reach_the_integrated_and_the_plateau_temperature():
     modes = one_mode(theory.softest_stiffness)
     C, chi = mode_curves(modes, 1 - 0.05 / 0.15, 0.05, 81)
     alone = (C[80] - C[81]) / (chi[81] - chi[80])
-    static = sn.solve_statics(sn.Problem(alpha=8), sn.SGD(batch=0.3))
-    force = 0.7 * (theory.softest_stiffness - 1) * static.square_slope / static.curvature
+    algorithm = sn.PersistentSGD(batch=0.3, persistence=0.5)
+    spectrum = sn.hessian_spectrum(sn.Problem(alpha=8), algorithm)
+    whole = stationary_modes(spectrum, algorithm.chain(0.05), 0.05)
+    force = (whole.force / (whole.stiffness - 1))[0] * (theory.softest_stiffness - 1)
     assert theory.plateau_temperature == pytest.approx(force * alone, rel=1e-6)
 
 
@@ -97,6 +99,21 @@ def test_the_shortest_persistence_is_vanilla_sgd():
     np.testing.assert_array_equal(vanilla.correlation, persistent.correlation)
 
 
+@pytest.mark.parametrize(("batch", "dt"), [(0.1, 0.1), (0.3, 0.05), (0.7, 0.1), (0.1, 0.4)])
+def test_nothing_jumps_where_persistent_sgd_becomes_vanilla(batch, dt):
+    """At tau = dt/b the memory is zero up to rounding; from both sides the result goes to that of vanilla SGD."""
+    problem = sn.Problem(alpha=6)
+    vanilla = sn.linear_response(problem, sn.SGD(batch=batch), dt, 10 * dt)
+    names = ("initial_temperature", "integrated_temperature", "plateau_temperature")
+    for change in (-1e-6, -1e-12, 0.0, 1e-12, 1e-6):
+        algorithm = sn.PersistentSGD(batch=batch, persistence=dt / batch * (1 + change))
+        near = sn.linear_response(problem, algorithm, dt, 10 * dt)
+        allowed = 4 * abs(change) + 1e-12  # to first order the temperature changes by about twice the memory
+        for name in names:
+            assert near.attrs[name] == pytest.approx(vanilla.attrs[name], rel=allowed), name
+        np.testing.assert_allclose(near.correlation, vanilla.correlation, rtol=allowed)
+
+
 def test_gradient_descent_is_cold():
     theory = sn.linear_response(sn.Problem(alpha=6), sn.GD(), 0.05, 1.0)
     assert theory.integrated_temperature == 0
@@ -108,6 +125,12 @@ def test_refuses_unstable_steps():
         sn.linear_response(sn.Problem(alpha=20), sn.GD(), 0.5, 5.0)
     with pytest.raises(ValueError, match=r"learning_rate must be smaller .* feeds itself"):
         sn.linear_response(sn.Problem(alpha=0.5, ridge=0.01, loss=sn.square), sn.SGD(batch=0.02), 15.0, 150.0)
+
+
+def test_refuses_more_steps_than_can_be_computed():
+    sentence = r"duration must be at most 1000000 steps of learning_rate=0.1, got 10000000.0 \(100000000 steps\)"
+    with pytest.raises(ValueError, match=sentence):
+        sn.linear_response(sn.Problem(alpha=6), sn.SGD(batch=0.1), 0.1, 1e7)
 
 
 def replica_distance(problem, algorithm, dt, features, realisations, burn, seed):

@@ -11,7 +11,7 @@
 from sgdnoise.algorithms import GD, SGD, Algorithm, PersistentSGD
 from sgdnoise.divergence import DivergedError
 from sgdnoise.dmft import ConvergenceError, solve_dmft
-from sgdnoise.fdt import NotStationaryError, TemperatureError, fdt_curve, local_temperature
+from sgdnoise.fdt import NotStationaryError, TemperatureError, fdt_curve
 from sgdnoise.linear_response import linear_response
 from sgdnoise.losses import Loss, logistic, loss, square, squared_hinge
 from sgdnoise.problem import Problem
@@ -21,7 +21,7 @@ from sgdnoise.spectrum import Spectrum, hessian_spectrum
 from sgdnoise.statics import Statics, critical_alpha, solve_statics
 from sgdnoise.store import Store
 from sgdnoise.sweep import SweepError, sweep
-from sgdnoise.temperature import NoPlateauError, Temperature, effective_temperature, tail_slopes
+from sgdnoise.temperature import NoPlateauError, Temperature, effective_temperature, local_temperature, tail_slopes
 
 __all__ = [
     "GD",

@@ -1,20 +1,14 @@
-r"""Fluctuation against dissipation: the FDT curve of a run, whether the run was stationary, and the slope at each lag.
+r"""Fluctuation against dissipation: the FDT curve of a run, and the slope of a curve with its error.
 
 The curve (Eq. 7 of the paper, not normalised) is the displacement :math:`C(t_w,t_w)-C(t,t_w)` against the integrated
 response :math:`\chi(t,t_w)`, with the lag :math:`t-t_w` as the parameter. In equilibrium it is a straight line through
 the origin, of slope :math:`T`.
 
-**Stationarity.** The curve means something only if the run has forgotten its start. With
-:math:`B=|w(t)-w(t_w)|^2/2N`, the displacement is exactly :math:`B-\tfrac12[q(t)-q(t_w)]`, so that what a drift of the
-norm :math:`q` does to a temperature is half of its ratio to :math:`B`. A waiting time is accepted if the drift of the
-norm over the longest lag, at this waiting time and on average from it on, is at most ``drift_tolerance`` times
-:math:`B`, or not distinguishable from that (two standard errors over realisations). Waiting times are used from the
-first accepted one on; if none is, :class:`NotStationaryError` is raised.
-
 **Errors** are jackknife errors over the dimension ``realisation``; with a single realisation they are NaN.
 """
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -22,12 +16,12 @@ from numpy.typing import NDArray
 
 from sgdnoise import _checks
 
+if TYPE_CHECKING:
+    from sgdnoise.temperature import Temperature
+
 Array = NDArray[np.float64]
 
 NEEDED = ("correlation", "integrated_response", "norm")
-DRIFT_TOLERANCE = 0.02
-# Displacements below this part of the norm are rounding errors, not motion.
-FLOOR = 1e-12
 
 
 class TemperatureError(ArithmeticError):
@@ -36,19 +30,24 @@ class TemperatureError(ArithmeticError):
     Parameters
     ----------
     curve
-        FDT curve with dimensions (realisation, lag), averaged over the waiting times that were looked at.
+        FDT curve with dimensions (realisation, lag), averaged over the waiting times that came closest.
     local
-        Slope of that curve against lag, with errors, as :func:`local_temperature` returns it.
+        Slope of that curve against lag, with errors, as :func:`~sgdnoise.local_temperature` returns it.
+    estimate
+        The :class:`~sgdnoise.Temperature` that would have been returned; None if a slope against lag was asked for.
     """
 
-    def __init__(self, message: str, curve: xr.Dataset, local: xr.Dataset) -> None:
+    def __init__(
+        self, message: str, curve: xr.Dataset, local: xr.Dataset, estimate: "Temperature | None" = None
+    ) -> None:
         super().__init__(message)
         self.curve = curve
         self.local = local
+        self.estimate = estimate
 
 
 class NotStationaryError(TemperatureError):
-    """The norm of the weights still drifts at the latest waiting time."""
+    """At no waiting time can a drift be excluded, or the waiting times that were asked for show one."""
 
 
 def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None = None) -> xr.Dataset:
@@ -128,107 +127,10 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
     return curve.isel(waiting_time=0) if single else curve
 
 
-def local_temperature(
-    dataset: xr.Dataset,
-    lags: Sequence[float] | None = None,
-    waiting_times: Sequence[float] | None = None,
-    *,
-    window: int = 1,
-    symmetric: bool = False,
-    drift_tolerance: float = DRIFT_TOLERANCE,
-) -> xr.Dataset:
-    r"""Slope of the FDT curve at each lag, averaged over the stationary waiting times.
-
-    Parameters
-    ----------
-    dataset
-        Result of either engine.
-    lags
-        Lags where the slope is wanted; None for every lag up to the longest that the run allows.
-    waiting_times
-        Waiting times to use; None for all from the first at which the norm no longer drifts.
-    window
-        The slope is that of the least-squares line through so many points on either side of the lag.
-    symmetric
-        Use the squared displacement :math:`|w(t)-w(t_w)|^2/2N` for :math:`C(t_w,t_w)-C(t,t_w)`: the same in a
-        stationary state, and far less noisy in a simulation.
-    drift_tolerance
-        Largest accepted drift of the norm, as a part of the squared displacement.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``slope`` and ``error`` against ``lag``; attribute ``waiting_times`` lists those that were used.
-
-    Examples
-    --------
-    >>> import sgdnoise as sn
-    >>> problem, algorithm = sn.Problem(alpha=6), sn.SGD(batch=0.1)
-    >>> theory = sn.linear_response(problem, algorithm, 0.1, duration=3.0)
-    >>> local = sn.local_temperature(theory, lags=(0.5, 1.0, 2.0))
-    >>> local.slope.round(4).values.tolist()
-    [0.0157, 0.0148, 0.0132]
-    """
-    window = _checks.integer("window", window, at_least=1)
-    longest = None
-    if lags is not None:
-        wanted = np.array([_checks.real("lags", lag, at_least=0) for lag in lags])
-        end = float(dataset.time[-1] - dataset.time[0])
-        reach = window * float(dataset.time[1] - dataset.time[0])
-        longest = max(wanted.max(), min(wanted.max() + reach, end))
-    curve = stationary_curve(dataset, longest, waiting_times, symmetric=symmetric, drift_tolerance=drift_tolerance)
-    return slopes(curve, curve.lag.values if lags is None else wanted, window)
-
-
-def stationary_curve(
-    dataset: xr.Dataset,
-    longest: float | None = None,
-    waiting_times: Sequence[float] | None = None,
-    *,
-    symmetric: bool = False,
-    drift_tolerance: float = DRIFT_TOLERANCE,
-) -> xr.Dataset:
-    """FDT curve up to the lag ``longest``, averaged over the stationary waiting times: dimensions (realisation, lag).
-
-    The averaged ``displacement`` is that of :func:`fdt_curve`, or with ``symmetric`` the squared displacement
-    :math:`B`, which is the same in a stationary state and much less noisy in a simulation.
-    """
-    _checks.real("drift_tolerance", drift_tolerance, above=0)
-    _checks.flag("symmetric", symmetric)
-    if waiting_times is not None and len(_checks.several("waiting_times", waiting_times)) == 0:
-        raise ValueError(f"waiting_times must have at least one value, or be None, got {waiting_times!r}")
-    curve = fdt_curve(dataset, waiting_times)[["displacement", "integrated_response", "drift"]]
-    longest = _longest_lag(curve) if longest is None else longest
-    available = curve.lag.values[-1]
-    if longest > available * (1 + 1e-9):
-        raise ValueError(f"lags must be at most {available:g}, where the run ends, got {longest:g}")
-    curve = curve.isel(lag=curve.lag.values <= longest * (1 + 1e-9))
-    curve = curve.isel(waiting_time=np.isfinite(curve.drift[0, :, -1].values))
-    square = curve.displacement + 0.5 * curve.drift
-    drift, error, allowed = _drift(curve, square, drift_tolerance, dataset.norm.values.mean())
-    accepted = np.flatnonzero((np.abs(drift) <= allowed + 2 * error).all(axis=0))
-    if waiting_times is not None:
-        accepted = accepted[accepted == 0]  # all of those asked for, or none
-    first = accepted[0] if accepted.size else curve.sizes["waiting_time"] - 1
-    if symmetric:
-        curve["displacement"] = square
-    used = curve.isel(waiting_time=slice(first, None))
-    pooled = used.mean("waiting_time")
-    pooled.attrs = {**dataset.attrs, "waiting_times": used.waiting_time.values.tolist()}
-    if not accepted.size:
-        raise NotStationaryError(
-            f"waiting_times must lie in a stationary state: at {curve.waiting_time.values[first]:g} the norm still "
-            f"drifts by {drift[0, first]:.2g} over the lag {longest:g}, where {allowed[0, first]:.2g} "
-            f"({drift_tolerance:g} of the squared displacement) is allowed",
-            pooled,
-            slopes(pooled, pooled.lag.values, 1),
-        )
-    return pooled
-
-
-def slopes(curve: xr.Dataset, lags: Array, window: int) -> xr.Dataset:
+def slopes(curve: xr.Dataset, lags: Array | None, window: int) -> xr.Dataset:
     """Least-squares slope of a pooled curve through the points within ``window`` steps of each lag, with errors."""
     grid = curve.lag.values
+    lags = grid if lags is None else lags
     reach = (window + 1e-6) * (grid[1] - grid[0])
     near = [np.flatnonzero(np.abs(grid - lag) <= reach) for lag in lags]
 
@@ -264,28 +166,6 @@ def jackknife(estimate: Callable[..., Array], *columns: Array) -> tuple[Array, A
     estimates = estimate(*means)
     without = estimates[1:]
     return estimates[0], np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
-
-
-def _drift(curve: xr.Dataset, square: xr.DataArray, tolerance: float, norm: float) -> tuple[Array, Array, Array]:
-    """Drift of the norm over the longest lag, its error and what is allowed.
-
-    The first row is at each waiting time, the second the average from each waiting time on.
-    """
-    at_end = np.stack([curve.drift.values[:, :, -1], square.values[:, :, -1]])
-    count = np.arange(at_end.shape[2], 0, -1)
-    later = np.cumsum(at_end[:, :, ::-1], axis=2)[:, :, ::-1] / count
-    drift, motion = np.stack([at_end, later], axis=1)
-    n = drift.shape[1]
-    error = drift.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros((2, count.size))
-    return drift.mean(axis=1), error, tolerance * motion.mean(axis=1) + FLOOR * norm
-
-
-def _longest_lag(curve: xr.Dataset) -> float:
-    """Lag from the first waiting time in the second half of the run (or else the last one) to its end."""
-    reach = np.isfinite(curve.drift.values[0]).sum(axis=1) - 1
-    end = curve.waiting_time.values[0] + curve.lag.values[reach[0]]
-    late = np.flatnonzero(curve.waiting_time.values >= 0.5 * end - 1e-9 * end)
-    return float(curve.lag.values[reach[late[0] if late.size else -1]])
 
 
 def _even(time: Array) -> Array:

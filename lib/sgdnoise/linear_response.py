@@ -23,10 +23,16 @@ A mode alone has the slope :math:`T_n=(C_n-C_{n+1})/(\chi_{n+1}-\chi_n)`. Withou
 :math:`\sigma^2\gamma/(\gamma^2-a^2)\,(1-e^{-(\gamma-a)t})`: the softest mode reaches a plateau if and only if the batch
 forgets faster than that mode relaxes, :math:`\gamma>a`; otherwise the slope grows with the lag for ever.
 
-Without memory the batch is independent of the weights, and their own fluctuations add to :math:`L`: a linear
-equation, solved here, that makes the result exact at any learning rate for the square loss. For the squared hinge it
-leaves out that samples enter and leave the margin, of the same order :math:`dt`. With memory, batch and weights are
-correlated, and corrections of relative order :math:`b\tau\Delta` are left out.
+Fluctuations of the weights add to :math:`L`, as far as they are independent of the batch. In one step a sample keeps
+its place with probability :math:`\rho`, and otherwise it is drawn anew. If the last draw was :math:`k` steps ago, the
+part :math:`\phi^{2k}` of the fluctuations of a mode is older and independent of it, so that
+
+.. math:: L = L_0 + \frac{1}{b\alpha\langle\ell''\rangle}\sum_a (a-\lambda)\,C_0(a)\,\frac{1-\rho}{1-\rho\phi^2} ,
+
+a linear equation, since :math:`C_0` is proportional to :math:`L`. Without memory, :math:`\rho=0`, the result is exact
+at any learning rate for the square loss. For the squared hinge it leaves out that samples enter and leave the margin,
+of the same order :math:`dt`. With memory it leaves out what the weights have learned from a batch since it was drawn,
+corrections of relative order :math:`b\tau\Delta`.
 """
 
 import math
@@ -42,6 +48,9 @@ from sgdnoise.problem import Problem
 from sgdnoise.spectrum import Spectrum, hessian_spectrum
 
 Array = NDArray[np.float64]
+
+#: Steps that take about ten seconds. By then every mode has relaxed, unless the ridge is tiny.
+MOST_STEPS = 1_000_000
 
 
 class Modes(NamedTuple):
@@ -64,7 +73,7 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
     learning_rate
         Step :math:`dt`; must be small enough for the stationary state to exist.
     duration
-        Longest lag, a whole number of learning rates.
+        Longest lag, a whole number of learning rates, at most a million.
 
     Returns
     -------
@@ -86,6 +95,10 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
     """
     dt = _checks.real("learning_rate", learning_rate, above=0)
     steps = _checks.steps(dt, _checks.real("duration", duration, above=0))
+    if steps > MOST_STEPS:
+        raise ValueError(
+            f"duration must be at most {MOST_STEPS} steps of learning_rate={dt:g}, got {duration!r} ({steps} steps)"
+        )
     spectrum = hessian_spectrum(problem, algorithm)
     if dt * spectrum.stiffest >= 2:
         raise ValueError(
@@ -123,24 +136,21 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
 def stationary_modes(spectrum: Spectrum, chain: Chain, dt: float) -> Modes:
     r"""Share out the sampling force among the eigenmodes, :math:`\sigma^2(a)=(1-b)(a-\lambda)L`.
 
-    Without memory :math:`L = L_0 + \sum_a (a-\lambda)C_0(a)/(b\alpha\langle\ell''\rangle)`, where :math:`C_0` is
-    proportional to :math:`L`: the weights' fluctuations move the samples, and that adds to the force.
+    The weights' fluctuations move the samples, and that adds to the force: the equation for :math:`L` above.
     """
     static = spectrum.statics
-    b = chain.batch
     a, weight = spectrum.quadrature()
     if static.curvature == 0:
         return Modes(a, weight, np.zeros_like(a))
-    slope = static.square_slope / static.curvature
-    if chain.memory == 0:
-        unit = Modes(a, weight, (1 - b) * (a - spectrum.ridge))
-        gain = float((weight * (a - spectrum.ridge) * _variance(unit, 0.0, dt)).sum() / (b * spectrum.ratio))
-        if gain >= 1:
-            raise ValueError(
-                f"learning_rate must be smaller for a stationary state, got {dt:g}: the sampling noise feeds itself"
-            )
-        slope /= 1 - gain
-    return Modes(a, weight, (1 - b) * (a - spectrum.ridge) * slope)
+    unit = Modes(a, weight, (1 - chain.batch) * (a - spectrum.ridge))
+    older = (1 - chain.memory) / (1 - chain.memory * (1 - dt * a) ** 2)
+    moved = weight * (a - spectrum.ridge) * _variance(unit, chain.memory, dt) * older
+    gain = float(moved.sum() / (chain.batch * spectrum.ratio))
+    if gain >= 1:
+        raise ValueError(
+            f"learning_rate must be smaller for a stationary state, got {dt:g}: the sampling noise feeds itself"
+        )
+    return unit._replace(force=unit.force * static.square_slope / static.curvature / (1 - gain))
 
 
 def mode_curves(modes: Modes, memory: float, dt: float, steps: int) -> tuple[Array, Array]:

@@ -12,8 +12,18 @@ Three definitions, which agree in equilibrium and nowhere else:
     the squared distance between two stationary replicas over the static susceptibility, and exists where the others
     do not.
 
+**The window is part of the number.** Out of equilibrium each mode has a temperature of its own, and the window of lags
+decides which modes are seen. Lines over lags up to 1, 2.5 and 5 have three slopes, several per cent apart, and each
+looks straight. Two temperatures can be compared only if their windows are the same.
+
+**Lag zero is in the window** if the window begins there, in every method. The origin is a point of the FDT curve like
+any other: for a mode on its own it lies on the line exactly, at any learning rate
+(``sgdnoise.linear_response``). A fit without it is a fit over another window, which begins at the first step and
+does not see modes that relax within that step. Near the full batch these are most of the curve.
+
 Each is refused, by :class:`NoPlateauError`, where its own premise fails: ``line`` where the curve is not straight,
-``tail`` where the slope still changes with the lag, ``chord`` where the curve has not reached its end.
+``tail`` where the slope still changes with the lag, ``chord`` where the curve has not reached its end. All are refused,
+by :class:`NotStationaryError`, where the data cannot exclude a drift (``sgdnoise.stationarity``).
 """
 
 from collections.abc import Sequence
@@ -23,16 +33,8 @@ import numpy as np
 import xarray as xr
 
 from sgdnoise import _checks
-from sgdnoise.fdt import (
-    DRIFT_TOLERANCE,
-    Array,
-    TemperatureError,
-    fdt_curve,
-    jackknife,
-    line,
-    slopes,
-    stationary_curve,
-)
+from sgdnoise.fdt import Array, NotStationaryError, TemperatureError, fdt_curve, jackknife, line, slopes
+from sgdnoise.stationarity import DRIFT_TOLERANCE, stationary_curve
 
 METHODS = ("line", "tail", "chord")
 #: Largest accepted ``variation`` of each method; see :class:`Temperature`.
@@ -56,7 +58,7 @@ class Temperature:
     method
         ``"line"``, ``"tail"`` or ``"chord"``.
     lags
-        Window of lags that was used.
+        Window of lags that was used, both ends included. It is part of the number: another window has another value.
     waiting_times
         Waiting times that passed the test of stationarity and were averaged over.
     variation
@@ -83,16 +85,66 @@ class Temperature:
 
     def __str__(self) -> str:
         first, last = self.lags
-        waits = f"{len(self.waiting_times)} waiting times from {self.waiting_times[0]:g}"
-        return f"{self.value:.5g} ± {self.error:.1g} ({self.method}, lags {first:g} to {last:g}, {waits})"
+        window = f"{self.method} over lags {first:g} to {last:g}, a window that is part of the number"
+        many = len(self.waiting_times) > 1
+        waits = f"{len(self.waiting_times)} waiting times from" if many else "waiting time"
+        return f"{self.value:.5g} ± {self.error:.1g} ({window}; {waits} {self.waiting_times[0]:g})"
 
 
 class NoPlateauError(TemperatureError):
-    """The curve has no well-defined slope; ``estimate`` is what the method would have returned."""
+    """The curve has no well-defined slope."""
 
-    def __init__(self, message: str, estimate: Temperature) -> None:
-        super().__init__(message, estimate.curve, estimate.local)
-        self.estimate = estimate
+
+def local_temperature(
+    dataset: xr.Dataset,
+    lags: Sequence[float] | None = None,
+    waiting_times: Sequence[float] | None = None,
+    *,
+    window: int = 1,
+    symmetric: bool = True,
+    drift_tolerance: float = DRIFT_TOLERANCE,
+) -> xr.Dataset:
+    r"""Slope of the FDT curve at each lag, averaged over the stationary waiting times.
+
+    Parameters
+    ----------
+    dataset
+        Result of either engine.
+    lags
+        Lags where the slope is wanted; None for every lag up to the longest that the run allows.
+    waiting_times
+        Waiting times to use; None for all from the first at which a drift is excluded.
+    window
+        The slope is that of the least-squares line through so many points on either side of the lag.
+    symmetric
+        Use the squared displacement :math:`|w(t)-w(t_w)|^2/2N` for :math:`C(t_w,t_w)-C(t,t_w)`: the same in a
+        stationary state, and several times less noisy in both engines.
+    drift_tolerance
+        By how much a drift may move the temperature, as a part of it, however small its error is.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``slope`` and ``error`` against ``lag``; attribute ``waiting_times`` lists those that were used.
+
+    Examples
+    --------
+    >>> import sgdnoise as sn
+    >>> problem, algorithm = sn.Problem(alpha=6), sn.SGD(batch=0.1)
+    >>> theory = sn.linear_response(problem, algorithm, 0.1, duration=3.0)
+    >>> local = sn.local_temperature(theory, lags=(0.5, 1.0, 2.0))
+    >>> local.slope.round(4).values.tolist()
+    [0.0157, 0.0148, 0.0132]
+    """
+    window = _checks.integer("window", window, at_least=1)
+    longest = None
+    if lags is not None:
+        wanted = np.array([_checks.real("lags", lag, at_least=0) for lag in lags])
+        end = float(dataset.time[-1] - dataset.time[0])
+        reach = window * float(dataset.time[1] - dataset.time[0])
+        longest = max(wanted.max(), min(wanted.max() + reach, end))
+    curve = stationary_curve(dataset, longest, waiting_times, symmetric=symmetric, drift_tolerance=drift_tolerance)
+    return slopes(curve, None if lags is None else wanted, window)
 
 
 def effective_temperature(
@@ -102,7 +154,7 @@ def effective_temperature(
     waiting_times: Sequence[float] | None = None,
     *,
     points: int = 10,
-    symmetric: bool = False,
+    symmetric: bool = True,
     tolerance: float | None = None,
     drift_tolerance: float = DRIFT_TOLERANCE,
 ) -> Temperature:
@@ -116,27 +168,28 @@ def effective_temperature(
         ``"line"``: slope of the least-squares line through the window. ``"tail"``: slope of its last points.
         ``"chord"``: slope from one end of the whole curve to the other.
     lags
-        Shortest and longest lag of the window. None: ``(0, 2.5)`` for ``line``, for the others from 0 to the longest
-        lag that leaves waiting times from the middle of the run on.
+        Shortest and longest lag of the window, both included, lag zero too. None: ``(0, 2.5)`` for ``line``, for the
+        others from 0 to the longest lag that leaves waiting times from the middle of the run on.
     waiting_times
-        Waiting times to average over; None for all from the first at which the norm no longer drifts.
+        Waiting times to average over; None for all from the first from which on the data exclude a drift that would
+        move the temperature by more than half its error (``sgdnoise.stationarity``).
     points
         How many points make the tail.
     symmetric
         Use the squared displacement :math:`|w(t)-w(t_w)|^2/2N` for :math:`C(t_w,t_w)-C(t,t_w)`: the same in a
-        stationary state, and far less noisy in a simulation.
+        stationary state, and several times less noisy in both engines.
     tolerance
         Largest accepted ``variation``; None for 0.15 (``line``), 0.3 (``tail``) or 0.05 (``chord``).
     drift_tolerance
-        Largest accepted drift of the norm, as a part of the squared displacement.
+        By how much a drift may move the temperature, as a part of it, however small its error is.
 
     Raises
     ------
     NotStationaryError
-        When the norm still drifts at the latest waiting time, or at those that were asked for.
+        When a drift is excluded from no waiting time on, or those that were asked for show one.
     NoPlateauError
-        When the variation exceeds the tolerance by more than two of its standard errors. Both carry the curve
-        and its slope against lag; the second also the ``estimate``.
+        When the variation exceeds the tolerance by more than two of its standard errors. Both carry the ``estimate``,
+        its curve and the slope of that against lag.
 
     Examples
     --------
@@ -144,8 +197,10 @@ def effective_temperature(
     >>> problem, algorithm = sn.Problem(alpha=6), sn.SGD(batch=0.1)
     >>> theory = sn.linear_response(problem, algorithm, 0.1, duration=10.0)
     >>> fit = sn.effective_temperature(theory, method="line", lags=(0.0, 2.5))
-    >>> round(fit.value, 4)
-    0.0155
+    >>> print(fit)
+    0.015522 ± nan (line over lags 0 to 2.5, a window that is part of the number; waiting time 0)
+    >>> round(sn.effective_temperature(theory, lags=(0.0, 5.0)).value, 4)
+    0.0154
     >>> slow = sn.PersistentSGD(batch=0.3, persistence=8.0)
     >>> theory = sn.linear_response(sn.Problem(alpha=8), slow, 0.05, 5.0)
     >>> sn.effective_temperature(theory, method="tail")
@@ -158,7 +213,11 @@ def effective_temperature(
     if lags is None and method == "line":
         lags = (0.0, 2.5)
     low, high = (0.0, None) if lags is None else _window(lags)
-    curve = stationary_curve(dataset, high, waiting_times, symmetric=symmetric, drift_tolerance=drift_tolerance)
+    drifts = None
+    try:
+        curve = stationary_curve(dataset, high, waiting_times, symmetric=symmetric, drift_tolerance=drift_tolerance)
+    except NotStationaryError as refusal:
+        curve, drifts = refusal.curve, refusal
     curve = curve.isel(lag=curve.lag.values >= low * (1 - 1e-9))
     least = points + 1 if method == "tail" else 4
     if curve.sizes["lag"] < least:
@@ -177,12 +236,17 @@ def effective_temperature(
         variation=float(variation),
         variation_error=float(variation_error),
         curve=curve,
-        local=slopes(curve, curve.lag.values, 1),
+        local=slopes(curve, None, 1),
     )
+    if drifts is not None:
+        drifts.estimate = estimate
+        raise drifts
     if not variation - 2 * np.nan_to_num(variation_error) <= allowed:
         raise NoPlateauError(
             f"{PREMISE[method].format(points=points)} for method={method!r}, got a variation of {variation:.2g} over "
             f"lags {estimate.lags[0]:g} to {estimate.lags[1]:g} where {allowed:g} is allowed",
+            curve,
+            estimate.local,
             estimate,
         )
     return estimate
