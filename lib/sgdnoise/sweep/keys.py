@@ -1,0 +1,314 @@
+"""The key of a stored result: a hash of all that the result depends on.
+
+That is the function, its parameters, the seed, the whole library, and every piece of code of the user's own that the
+function reaches. Code in a script or a notebook counts function by function, as Python has compiled it; a module of the
+user's counts as a whole file, with the modules that it imports; an installed package counts by its version. What
+can be put in none of these ways is refused, because an edit of it would go unnoticed.
+"""
+
+import collections
+import dataclasses
+import dis
+import enum
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import itertools
+import json
+import platform
+import sys
+import sysconfig
+import types
+from collections.abc import Callable, Mapping
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sgdnoise._jit import source_hash
+
+Function = Callable[..., Any]
+Imports = set[tuple[int, str, tuple[str, ...]]]  # level, module, names
+PACKAGE = "sgdnoise"
+#: Hash of the library, taken when it was imported: an edit made later does not run in this process.
+LIBRARY = source_hash()
+# Their versions can change the last bits of a result.
+PACKAGES = ("numpy", "scipy", "numba", "xarray")
+PLAIN = (types.NoneType, types.EllipsisType, bool, int, float, complex, str, bytes)
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+UNSEEN = {"eval", "exec", "__import__", "import_module"}
+# What Python itself adds to a class.
+IMPLIED = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__abstractmethods__"}
+IMPLIED |= {"_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__firstlineno__", "__static_attributes__"}
+IMPLIED |= {"__orig_bases__", "__parameters__", "__slotnames__"}
+SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType, type(vars(collections.namedtuple("_", "x"))["x"]))
+
+
+def key_of(function: Function, parameters: Mapping[str, Any], seed: int | None) -> str:
+    """Return the key of one result."""
+    return _hash(ingredients(function, parameters, seed))[:32]
+
+
+def ingredients(function: Function, parameters: Mapping[str, Any], seed: int | None) -> dict[str, str]:
+    """Return what a key is made of, by name: two processes that agree on all of it compute the same result."""
+    if not isinstance(function, functools.partial) and (dataclasses.is_dataclass(function) or not callable(function)):
+        raise TypeError(_plain_function(function))
+    described = {}
+    for part, value in (("function", function), ("parameters", dict(parameters))):
+        reached = _Reached()
+        described[part] = _hash([reached.value(part, value), sorted(reached.modules.items())])
+    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {
+        "sgdnoise": LIBRARY,
+        **versions,
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        "machine": platform.machine(),
+        "code": described["function"],
+        "parameters": described["parameters"],
+        "seed": str(seed),
+    }
+
+
+class _Reached:
+    """Describes values by plain lists that differ wherever results could, and collects the modules on the way."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, str] = {}
+        self.known: dict[int, Any] = {}
+
+    def value(self, name: str, value: Any) -> Any:
+        """Describe anything; ``name`` is for the sentence that refuses it."""
+        value = float(value) if type(value) is np.float64 else value
+        kind = type(value)
+        if kind in PLAIN:
+            if value != value:
+                raise ValueError(f"{name} must not be NaN, got {value!r}")
+            return [kind.__name__, repr(value)]
+        if kind in (list, tuple):
+            return [kind.__name__, *(self.value(name, item) for item in value)]
+        if kind in (set, frozenset):  # their order changes from process to process
+            return [kind.__name__, *sorted((self.value(name, item) for item in value), key=json.dumps)]
+        if kind is dict:
+            return ["dict", *([self.value(name, key), self.value(str(key), item)] for key, item in value.items())]
+        if kind is np.ndarray or isinstance(value, np.generic):
+            array = np.asarray(value)
+            content = self.value(name, array.tolist()) if array.dtype.hasobject else _hash(array.tobytes())
+            return [kind.__name__, str(array.dtype), array.shape, content]
+        if isinstance(value, enum.Enum):
+            return [self.code(name, kind), str(value.name), self.value(name, value.value)]
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = [f.name for f in dataclasses.fields(value)]
+            return [self.code(name, kind), *([f, self.value(f"{name}.{f}", getattr(value, f))] for f in fields)]
+        if isinstance(value, tuple):
+            return [self.code(name, kind), *(self.value(name, item) for item in value)]
+        if isinstance(value, types.ModuleType):
+            if _place(value.__name__) == "":
+                raise TypeError(f"{name} must be a module that has a file, got {value!r}")
+            self.module(value.__name__)
+            return ["module", value.__name__]
+        if isinstance(value, functools.partial):
+            return ["partial", *(self.value(name, part) for part in (value.func, value.args, value.keywords))]
+        if kind.__module__ == "dataclasses":  # the marks that it puts into the methods it writes
+            return kind.__qualname__
+        if callable(value):
+            return self.code(name, value)
+        raise TypeError(
+            f"{name} must be made of numbers, strings, lists, functions or dataclasses, got {value!r}; "
+            f"anything else is to be made inside the function"
+        )
+
+    def code(self, name: str, value: Any) -> Any:
+        """Describe a function or a class, once."""
+        if id(value) not in self.known:
+            self.known[id(value)] = ["itself", getattr(value, "__qualname__", name)]  # met again on the way down
+            self.known[id(value)] = self._code(name, value)
+        return self.known[id(value)]
+
+    def _code(self, name: str, value: Any) -> Any:
+        home, title = _home(value), getattr(value, "__qualname__", name)
+        if home is not None:
+            self.module(home)
+            if isinstance(value, type) or not _is_users(home):
+                return [home, title]
+        if isinstance(value, type):
+            return self.body(value)
+        compiler = getattr(value, "_dispatcher", value)  # of a ufunc that Numba has made
+        if type(value).__module__.startswith("numba.") and hasattr(compiler, "py_func"):
+            options = self.value(name, dict(compiler.targetoptions))
+            return [type(value).__name__, options, self.code(name, compiler.py_func)]
+        if isinstance(value, functools._lru_cache_wrapper):
+            return ["cached", self.code(name, value.__wrapped__)]
+        if not isinstance(value, types.FunctionType):
+            raise TypeError(_plain_function(value))
+        loads, imports = _scan(value.__code__)
+        package = value.__globals__.get("__package__") or ""
+        for module in _resolved(imports, package):
+            self.module(module)
+        if unseen := sorted(loads & UNSEEN):
+            raise TypeError(f"function must name the code that it runs, and {title} calls {unseen[0]}")
+        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        return [
+            title,
+            self.compiled(value.__code__),
+            self.value(f"defaults of {title}", [value.__defaults__, value.__kwdefaults__, vars(value)]),
+            [[n, self.value(n, value.__globals__[n])] for n in sorted(loads) if n in value.__globals__],
+            [[n, self.value(n, cell.cell_contents)] for n, cell in cells],
+        ]
+
+    def compiled(self, code: types.CodeType) -> str:
+        """Hash compiled code. Lines and addresses do not count, so that two functions may share a line."""
+        parts: list[Any] = [getattr(code, f"co_{name}") for name in ("names", "varnames", "freevars", "cellvars")]
+        parts += [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
+        parts += [code.co_code.hex(), code.co_exceptiontable.hex()]
+        for constant in code.co_consts:
+            nested = isinstance(constant, types.CodeType)
+            parts.append(self.compiled(constant) if nested else self.value("constant", constant))
+        return _hash(parts)
+
+    def body(self, cls: type) -> Any:
+        """Describe a class of a script or a notebook: what it inherits, holds and does."""
+        members: Mapping[str, Any] = vars(cls)
+        if issubclass(cls, enum.Enum):
+            own = {n: v for n, v in members.items() if isinstance(v, types.FunctionType | property)}
+            members = {**{n: m.value for n, m in cls.__members__.items()}, **own}
+        found = []
+        for name, member in sorted(members.items()):
+            title = f"{cls.__qualname__}.{name}"
+            if isinstance(member, property):
+                found.append([name, *(self.value(title, f) for f in (member.fget, member.fset, member.fdel))])
+            elif isinstance(member, classmethod | staticmethod):
+                found.append([name, type(member).__name__, self.value(title, member.__func__)])
+            elif isinstance(member, functools.cached_property):
+                found.append([name, self.value(title, member.func)])
+            elif name not in IMPLIED and not isinstance(member, SLOTS):
+                found.append([name, self.value(title, member)])
+        return [cls.__qualname__, [self.value("base", base) for base in (*cls.__bases__, type(cls))], found]
+
+    def module(self, name: str) -> None:
+        """Note a module: an installed one by its version, the user's as a file, with all that it imports."""
+        if not _is_users(name):
+            top = name.partition(".")[0]
+            self.modules[top] = _version(top)  # the library's own is empty: its hash is in every key
+        elif name not in self.modules and (place := _place(name)):
+            path, package = Path(place), name.rpartition(".")[0]
+            if package:
+                self.module(package)
+            source = path.read_bytes() if path.is_file() else b""
+            self.modules[name] = _hash(source)
+            if path.suffix == ".py":
+                imports, codes, constants = _parsed(source)
+                _check_unchanged(name, codes, constants)
+                for module in _resolved(imports, name if path.name == "__init__.py" else package):
+                    self.module(module)
+
+
+def _hash(description: Any) -> str:
+    text = description if isinstance(description, bytes) else json.dumps(description).encode()
+    return hashlib.sha256(text).hexdigest()
+
+
+def _plain_function(value: Any) -> str:
+    return (
+        f"function must be a plain function, and use only such: a method or a callable object may hold what a key "
+        f"cannot see, got {value!r}"
+    )
+
+
+def _home(value: Any) -> str | None:
+    """Return the module in which Python finds this very object; names alone may be those of a decorated function."""
+    title = str(getattr(value, "__qualname__", None) or getattr(value, "__name__", ""))
+    for module in (getattr(value, "__module__", None), "numpy", "scipy.special"):
+        found: Any = sys.modules.get(module or "")
+        for part in title.split("."):
+            found = getattr(found, part, None)
+        if found is value and module != "__main__":
+            return module
+    return None
+
+
+def _place(name: str) -> str | None:
+    """Return the file of a module, or the folder of a package without one; None if it is built in, "" if none."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return getattr(sys.modules.get(name), "__file__", "")
+    if spec is None:
+        return ""
+    return spec.origin if spec.has_location else next(iter(spec.submodule_search_locations or ()), None)
+
+
+def _is_users(module: str) -> bool:
+    """Tell whether a module is the user's own: neither Python's nor of an installed package nor of the library."""
+    top = module.partition(".")[0]
+    place = _place(top)
+    if top == PACKAGE or not place or {"site-packages", "dist-packages"} & set(Path(place).parts):
+        return False
+    roots = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
+    return not any(Path(place).resolve().is_relative_to(root) for root in roots)
+
+
+@functools.cache
+def _version(top: str) -> str:
+    """Return the version of the installed package that provides a module; Python's own modules have none."""
+    if top in sys.stdlib_module_names or top == PACKAGE:
+        return ""
+    names = importlib.metadata.packages_distributions().get(top, [])
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in sorted(set(names)))
+
+
+def _scan(code: types.CodeType) -> tuple[set[str], Imports]:
+    """Return the global names that code uses and the imports in it, those of the functions inside it included."""
+    loads, imports, constants = set[str](), Imports(), [None, None]
+    for step in dis.get_instructions(code):
+        if step.opname == "LOAD_CONST":
+            constants = [constants[1], step.argval]
+        elif step.opname in LOADS or step.argval in UNSEEN:
+            loads.add(step.argval)
+        elif step.opname == "IMPORT_NAME":
+            imports.add((constants[0] or 0, step.argval, constants[1] or ()))
+    for nested in (item for item in code.co_consts if isinstance(item, types.CodeType)):
+        more_loads, more_imports = _scan(nested)
+        loads, imports = loads | more_loads, imports | more_imports
+    return loads, imports
+
+
+def _resolved(imports: Imports, package: str) -> list[str]:
+    """Return the modules that imports may mean: of ``from a import b``, a and a.b."""
+    found = set()
+    for level, name, parts in imports:
+        try:
+            base = importlib.util.resolve_name("." * level + name, package)
+        except ImportError:  # it fails in the same way when it is run
+            continue
+        found |= {base, *(f"{base}.{part}" for part in parts)}
+    return sorted(found)
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(source: bytes) -> tuple[Imports, set[str], dict[str, Any]]:
+    """Return the imports in a file, the hash of each function in it, and the constants that are set once."""
+    code, reached = compile(source, "file", "exec", dont_inherit=True), _Reached()
+
+    def all_of(code: types.CodeType) -> set[str]:
+        nested = (item for item in code.co_consts if isinstance(item, types.CodeType))
+        return {reached.compiled(code)}.union(*map(all_of, nested))
+
+    steps = list(dis.get_instructions(code))
+    stored = collections.Counter(step.argval for step in steps if step.opname == "STORE_NAME")
+    pairs = (pair for pair in itertools.pairwise(steps) if stored[pair[1].argval] == 1)
+    constants = {b.argval: a.argval for a, b in pairs if (a.opname, b.opname) == ("LOAD_CONST", "STORE_NAME")}
+    return _scan(code)[1], all_of(code), constants
+
+
+def _check_unchanged(name: str, codes: set[str], constants: dict[str, Any]) -> None:
+    """Refuse a module whose file was edited after Python had read it: what would run is no longer what is hashed."""
+    module, reached = sys.modules.get(name), _Reached()
+    if type(getattr(module, "__loader__", None)) is not SourceFileLoader:  # not read, or rewritten by a test program
+        return
+    held = vars(module)
+    mine = [value for value in held.values() if isinstance(value, types.FunctionType) and value.__globals__ is held]
+    same = all(f.__code__.co_filename == "<string>" or reached.compiled(f.__code__) in codes for f in mine)
+    if not same or any(held.get(word, value) != value for word, value in constants.items()):
+        raise RuntimeError(f"module {name} was edited after it was imported; start Python, or the kernel, again")
