@@ -287,6 +287,7 @@ def test_a_module_that_was_edited_after_its_import_is_refused(key_after, tmp_pat
     definition = "def f(x): return helpers.g(x)"
     key_after(definition)
     function = make(SCRIPT + definition)
+    key_of(function, {"x": 1}, 0)
     path = tmp_path / "helpers.py"
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(RuntimeError, match="module helpers was edited after it was imported; start Python"):

@@ -14,14 +14,13 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
-import itertools
 import json
 import platform
+import re
 import sys
 import sysconfig
 import types
 from collections.abc import Callable, Mapping
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +36,11 @@ LIBRARY = source_hash()
 # Their versions can change the last bits of a result.
 PACKAGES = ("numpy", "scipy", "numba", "xarray")
 PLAIN = (types.NoneType, types.EllipsisType, bool, int, float, complex, str, bytes)
+# The files of the user's modules as last seen here, with the mark that Python renews when it reads one again.
+_READ: dict[str, tuple[Any, bytes]] = {}
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 UNSEEN = {"eval", "exec", "__import__", "import_module"}
-# What Python itself adds to a class.
-IMPLIED = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__abstractmethods__"}
-IMPLIED |= {"_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__firstlineno__", "__static_attributes__"}
-IMPLIED |= {"__orig_bases__", "__parameters__", "__slotnames__"}
+WRAPPERS = {property: ("fget", "fset", "fdel"), classmethod: ("__func__",), staticmethod: ("__func__",)}
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType, type(vars(collections.namedtuple("_", "x"))["x"]))
 
 
@@ -53,22 +51,12 @@ def key_of(function: Function, parameters: Mapping[str, Any], seed: int | None) 
 
 def ingredients(function: Function, parameters: Mapping[str, Any], seed: int | None) -> dict[str, str]:
     """Return what a key is made of, by name: two processes that agree on all of it compute the same result."""
-    if not isinstance(function, functools.partial) and (dataclasses.is_dataclass(function) or not callable(function)):
-        raise TypeError(_plain_function(function))
-    described = {}
-    for part, value in (("function", function), ("parameters", dict(parameters))):
+    parts = {PACKAGE: LIBRARY, **{name: importlib.metadata.version(name) for name in PACKAGES}, "seed": str(seed)}
+    parts |= {"Python": ".".join(platform.python_version_tuple()[:2]), "machine": platform.machine()}
+    for name, value in {"code": function, "parameters": dict(sorted(parameters.items()))}.items():
         reached = _Reached()
-        described[part] = _hash([reached.value(part, value), sorted(reached.modules.items())])
-    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
-    return {
-        "sgdnoise": LIBRARY,
-        **versions,
-        "Python": ".".join(platform.python_version_tuple()[:2]),
-        "machine": platform.machine(),
-        "code": described["function"],
-        "parameters": described["parameters"],
-        "seed": str(seed),
-    }
+        parts[name] = _hash([reached.value(name, value), sorted(reached.modules.items())])
+    return parts
 
 
 class _Reached:
@@ -169,38 +157,33 @@ class _Reached:
 
     def body(self, cls: type) -> Any:
         """Describe a class of a script or a notebook: what it inherits, holds and does."""
-        members: Mapping[str, Any] = vars(cls)
-        if issubclass(cls, enum.Enum):
-            own = {n: v for n, v in members.items() if isinstance(v, types.FunctionType | property)}
-            members = {**{n: m.value for n, m in cls.__members__.items()}, **own}
         found = []
-        for name, member in sorted(members.items()):
-            title = f"{cls.__qualname__}.{name}"
-            if isinstance(member, property):
-                found.append([name, *(self.value(title, f) for f in (member.fget, member.fset, member.fdel))])
-            elif isinstance(member, classmethod | staticmethod):
-                found.append([name, type(member).__name__, self.value(title, member.__func__)])
-            elif isinstance(member, functools.cached_property):
-                found.append([name, self.value(title, member.func)])
-            elif name not in IMPLIED and not isinstance(member, SLOTS):
-                found.append([name, self.value(title, member)])
+        for name, member in sorted(vars(cls).items()):
+            inner = [getattr(member, part) for part in WRAPPERS.get(type(member), ())] or [member]
+            added = re.fullmatch(r"_.*_|_abc_impl", name) and not isinstance(inner[0], types.FunctionType)  # by Python
+            if not added and not isinstance(member, SLOTS):
+                found.append([name, type(member).__name__, self.value(f"{cls.__qualname__}.{name}", inner)])
         return [cls.__qualname__, [self.value("base", base) for base in (*cls.__bases__, type(cls))], found]
 
     def module(self, name: str) -> None:
         """Note a module: an installed one by its version, the user's as a file, with all that it imports."""
-        if not _is_users(name):
-            top = name.partition(".")[0]
-            self.modules[top] = _version(top)  # the library's own is empty: its hash is in every key
+        top, package = name.partition(".")[0], name.rpartition(".")[0]
+        if not _is_users(top):
+            self.modules[top] = _version(top)
         elif name not in self.modules and (place := _place(name)):
-            path, package = Path(place), name.rpartition(".")[0]
             if package:
                 self.module(package)
-            source = path.read_bytes() if path.is_file() else b""
+            source = Path(place).read_bytes() if Path(place).is_file() else b""
             self.modules[name] = _hash(source)
-            if path.suffix == ".py":
-                imports, codes, constants = _parsed(source)
-                _check_unchanged(name, codes, constants)
-                for module in _resolved(imports, name if path.name == "__init__.py" else package):
+            mark = getattr(sys.modules.get(name), "__spec__", None)
+            before = _READ.get(name, (None, b""))
+            if mark is not None and before[0] is mark and before[1] != source:
+                raise RuntimeError(
+                    f"module {name} was edited after it was imported; start Python, or the kernel, again"
+                )
+            _READ[name] = mark, source
+            if place.endswith(".py"):
+                for module in _resolved(_imports_of(source), name if place.endswith("__init__.py") else package):
                     self.module(module)
 
 
@@ -287,28 +270,5 @@ def _resolved(imports: Imports, package: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _parsed(source: bytes) -> tuple[Imports, set[str], dict[str, Any]]:
-    """Return the imports in a file, the hash of each function in it, and the constants that are set once."""
-    code, reached = compile(source, "file", "exec", dont_inherit=True), _Reached()
-
-    def all_of(code: types.CodeType) -> set[str]:
-        nested = (item for item in code.co_consts if isinstance(item, types.CodeType))
-        return {reached.compiled(code)}.union(*map(all_of, nested))
-
-    steps = list(dis.get_instructions(code))
-    stored = collections.Counter(step.argval for step in steps if step.opname == "STORE_NAME")
-    pairs = (pair for pair in itertools.pairwise(steps) if stored[pair[1].argval] == 1)
-    constants = {b.argval: a.argval for a, b in pairs if (a.opname, b.opname) == ("LOAD_CONST", "STORE_NAME")}
-    return _scan(code)[1], all_of(code), constants
-
-
-def _check_unchanged(name: str, codes: set[str], constants: dict[str, Any]) -> None:
-    """Refuse a module whose file was edited after Python had read it: what would run is no longer what is hashed."""
-    module, reached = sys.modules.get(name), _Reached()
-    if type(getattr(module, "__loader__", None)) is not SourceFileLoader:  # not read, or rewritten by a test program
-        return
-    held = vars(module)
-    mine = [value for value in held.values() if isinstance(value, types.FunctionType) and value.__globals__ is held]
-    same = all(f.__code__.co_filename == "<string>" or reached.compiled(f.__code__) in codes for f in mine)
-    if not same or any(held.get(word, value) != value for word, value in constants.items()):
-        raise RuntimeError(f"module {name} was edited after it was imported; start Python, or the kernel, again")
+def _imports_of(source: bytes) -> Imports:
+    return _scan(compile(source, "file", "exec", dont_inherit=True))[1]
