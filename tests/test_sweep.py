@@ -300,6 +300,67 @@ def test_interrupting_ends_the_workers_and_says_how_to_go_on(tmp_path):
     assert done.stdout.strip() == "[0.0, 1.0]"
 
 
+EVERYTHING = """
+import abc, dataclasses, enum, functools, sys, typing
+import numba
+import numpy as np
+import sgdnoise as sn
+import beside
+
+class Kind(enum.IntEnum):
+    ONE = 1
+    @property
+    def half(self): return 0.5 * self
+class Pair(typing.NamedTuple):
+    a: float = 1.0
+    b: float = 2.0
+    def sum(self): return self.a + self.b
+@dataclasses.dataclass
+class Data:
+    kind: Kind
+    items: list = dataclasses.field(default_factory=list)
+    @property
+    def size(self): return len(self.items) + beside.K
+class Base(abc.ABC):
+    @abc.abstractmethod
+    def use(self): ...
+class Tool(Base):
+    __slots__ = ("x",)
+    @classmethod
+    def make(cls): return cls()
+    def use(self): return super().__class__ and 3.0
+@dataclasses.dataclass(frozen=True)
+class Mine(sn.SGD):
+    extra: float = 1.0
+@numba.njit
+def compiled(x): return 2.0 * x
+def enclosed(n):
+    return lambda x: n * x
+triple = enclosed(3.0)
+
+def point(x, data, pair, algorithm, kind):
+    import beside as inner
+    total = compiled(x) + triple(x) + Tool.make().use() + data.size + data.kind.half + pair.sum() + kind
+    return {"total": total + inner.twice(x) + algorithm.extra + sn.critical_alpha(1.0), "set": x in {"a", "b", "c"}}
+
+fixed = {"data": Data(Kind.ONE, [1, 2]), "pair": Pair(), "algorithm": Mine(0.5), "kind": Kind.ONE}
+for workers in (1, 2):
+    found = sn.sweep(point, {"x": [1.0, 2.0]}, fixed=fixed, store=f"{sys.argv[1]}/{workers}", workers=workers)
+    print(found.total.values.tolist(), flush=True)
+"""
+
+
+def test_whatever_a_script_defines_is_the_same_in_a_worker(tmp_path):
+    (tmp_path / "script.py").write_text(EVERYTHING)
+    (tmp_path / "beside.py").write_text("K = 7\ndef twice(x): return 2 * x\n")
+    words = [sys.executable, tmp_path / "script.py", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    alone, together = done.stdout.splitlines()
+    assert alone == together
+    assert Store(tmp_path / "1").entries() == Store(tmp_path / "2").entries()
+
+
 def test_two_sweeps_at_once_share_the_work(tmp_path):
     code = (
         "import sys, time, sgdnoise as sn\n"

@@ -63,30 +63,27 @@ class Processes(ThreadPoolExecutor):
         return super().submit(self._attempt, task, args, kwargs)
 
     def _attempt(self, task: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        try:
-            return self._process().submit(task, *args, **kwargs).result()
-        except BrokenProcessPool:
-            self._forget()
-        try:
-            return self._process().submit(task, *args, **kwargs).result()
-        except BrokenProcessPool as error:
-            self._forget()
-            raise WorkerDiedError(f"its process {_how(str(error))}") from error
+        died: BaseException | None = None
+        for _ in range(2):
+            process = self._process()
+            try:
+                return process.submit(task, *args, **kwargs).result()
+            except BrokenProcessPool as error:
+                self._running.discard(process)
+                self._own.process, died = None, error
+        raise WorkerDiedError(f"its process {_how(str(died))}") from died
 
     def _process(self) -> ProcessPoolExecutor:
         """Return the process of the thread that asks."""
-        if self._ended:
-            raise WorkerDiedError("it was stopped")
-        if getattr(self._own, "process", None) is None:
+        process: ProcessPoolExecutor | None = getattr(self._own, "process", None)
+        if process is None:
             environment = dict.fromkeys(THREAD_VARIABLES, self._threads_each)
-            self._own.process = ProcessPoolExecutor(1, initializer=_settle, env=environment)
-            self._running.add(self._own.process)
-        process: ProcessPoolExecutor = self._own.process
+            process = self._own.process = ProcessPoolExecutor(1, initializer=_settle, env=environment)
+            self._running.add(process)
+        if self._ended:
+            process.shutdown(kill_workers=True)
+            raise WorkerDiedError("its process was stopped")
         return process
-
-    def _forget(self) -> None:
-        self._running.discard(self._own.process)
-        self._own.process = None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes; those of tasks under way are killed if futures are to be cancelled."""

@@ -40,7 +40,8 @@ PLAIN = (types.NoneType, types.EllipsisType, bool, int, float, complex, str, byt
 _READ: dict[str, tuple[Any, bytes]] = {}
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 UNSEEN = {"eval", "exec", "__import__", "import_module"}
-WRAPPERS = {property: ("fget", "fset", "fdel"), classmethod: ("__func__",), staticmethod: ("__func__",)}
+WRAPPERS: dict[type, tuple[str, ...]] = {property: ("fget", "fset", "fdel"), functools.cached_property: ("func",)}
+WRAPPERS |= {classmethod: ("__func__",), staticmethod: ("__func__",)}
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType, type(vars(collections.namedtuple("_", "x"))["x"]))
 
 
@@ -51,7 +52,7 @@ def key_of(function: Function, parameters: Mapping[str, Any], seed: int | None) 
 
 def ingredients(function: Function, parameters: Mapping[str, Any], seed: int | None) -> dict[str, str]:
     """Return what a key is made of, by name: two processes that agree on all of it compute the same result."""
-    parts = {PACKAGE: LIBRARY, **{name: importlib.metadata.version(name) for name in PACKAGES}, "seed": str(seed)}
+    parts = {PACKAGE: LIBRARY, **{name: _version(name) for name in PACKAGES}, "seed": str(seed)}
     parts |= {"Python": ".".join(platform.python_version_tuple()[:2]), "machine": platform.machine()}
     for name, value in {"code": function, "parameters": dict(sorted(parameters.items()))}.items():
         reached = _Reached()
@@ -115,6 +116,10 @@ class _Reached:
         return self.known[id(value)]
 
     def _code(self, name: str, value: Any) -> Any:
+        compiler = getattr(value, "_dispatcher", value)  # of a ufunc that Numba has made
+        if type(value).__module__.startswith("numba.") and hasattr(compiler, "py_func"):
+            options = self.value(name, dict(compiler.targetoptions))
+            return [type(value).__name__, options, self.code(name, compiler.py_func)]
         home, title = _home(value), getattr(value, "__qualname__", name)
         if home is not None:
             self.module(home)
@@ -122,14 +127,15 @@ class _Reached:
                 return [home, title]
         if isinstance(value, type):
             return self.body(value)
-        compiler = getattr(value, "_dispatcher", value)  # of a ufunc that Numba has made
-        if type(value).__module__.startswith("numba.") and hasattr(compiler, "py_func"):
-            options = self.value(name, dict(compiler.targetoptions))
-            return [type(value).__name__, options, self.code(name, compiler.py_func)]
         if isinstance(value, functools._lru_cache_wrapper):
             return ["cached", self.code(name, value.__wrapped__)]
+        if isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, type):
+            return [title, self.code(name, value.__self__)]
         if not isinstance(value, types.FunctionType):
-            raise TypeError(_plain_function(value))
+            raise TypeError(
+                f"function must be a plain function, and use only such: a method or a callable object may hold what a "
+                f"key cannot see, got {value!r}"
+            )
         loads, imports = _scan(value.__code__)
         package = value.__globals__.get("__package__") or ""
         for module in _resolved(imports, package):
@@ -192,13 +198,6 @@ def _hash(description: Any) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _plain_function(value: Any) -> str:
-    return (
-        f"function must be a plain function, and use only such: a method or a callable object may hold what a key "
-        f"cannot see, got {value!r}"
-    )
-
-
 def _home(value: Any) -> str | None:
     """Return the module in which Python finds this very object; names alone may be those of a decorated function."""
     title = str(getattr(value, "__qualname__", None) or getattr(value, "__name__", ""))
@@ -237,8 +236,11 @@ def _version(top: str) -> str:
     """Return the version of the installed package that provides a module; Python's own modules have none."""
     if top in sys.stdlib_module_names or top == PACKAGE:
         return ""
-    names = importlib.metadata.packages_distributions().get(top, [])
-    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in sorted(set(names)))
+    try:
+        return importlib.metadata.version(top)
+    except importlib.metadata.PackageNotFoundError:  # it has another name than its module; looking that up is slow
+        names = importlib.metadata.packages_distributions().get(top, [])
+        return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in sorted(set(names)))
 
 
 def _scan(code: types.CodeType) -> tuple[set[str], Imports]:
