@@ -48,5 +48,5 @@ class RoundRobin(sn.Algorithm):
 
     batch: float
 
-    def sampling(self, learning_rate):
+    def sampling(self, learning_rate):  # noqa: ARG002
         return Turns(round(1 / self.batch))

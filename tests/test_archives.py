@@ -9,8 +9,8 @@ import pytest
 import xarray as xr
 
 from bookbuild import archives
-from sgdnoise.__main__ import write_zip
-from sgdnoise.store import Store, decode, encode
+from sgdnoise.sweep.entry import decode, encode
+from sgdnoise.sweep.store import Store
 
 NOTE = {"point": "b=0.1", "version": "1", "revision": "r", "wall_time": 2.0}
 
@@ -59,8 +59,8 @@ def test_too_few_realisations_have_no_error_and_give_no_warning(realisations):
 def test_the_zip_of_the_book_holds_means_that_any_reader_opens_and_the_export_holds_all(tmp_path):
     store = Store(tmp_path / "store")
     store.write("k", encode(result(), NOTE))
-    write_zip(store, ["k"], tmp_path / "book.zip", shorten=archives.summary)
-    write_zip(store, ["k"], tmp_path / "export.zip")
+    store.write_zip(["k"], tmp_path / "book.zip", shorten=archives.summary)
+    store.write_zip(["k"], tmp_path / "export.zip")
     with zipfile.ZipFile(tmp_path / "book.zip") as archive:
         assert archive.namelist() == ["k.nc", "results.csv"]
         assert "k.nc,b=0.1,1,r,2.000" in archive.read("results.csv").decode()

@@ -13,7 +13,8 @@ import xarray as xr
 
 import sgdnoise as sn
 from bookbuild.paths import ROOT
-from sgdnoise.store import Store
+from sgdnoise.sweep import executors, keys
+from sgdnoise.sweep.store import Store
 
 pytestmark = pytest.mark.faults
 
@@ -129,42 +130,75 @@ def test_cluster_gives_the_same_bits_and_survives_kills(cluster, script, tmp_pat
     xr.testing.assert_identical(again.drop_attrs(), here.drop_attrs())
 
 
-def test_a_worker_that_does_not_see_the_store_sends_the_bytes(cluster, tmp_path, monkeypatch):
-    from sgdnoise import cluster as module
-
-    address, *_ = cluster
-    real = module.cloudpickle.dumps
-
-    def elsewhere(payload):
-        point, wanted, _, mark = payload
-        return real((point, wanted, "/nowhere", mark))
-
-    monkeypatch.setattr(module.cloudpickle, "dumps", elsewhere)
-
-    def double(x):
-        return 2.0 * x
-
-    result = sn.sweep(double, {"x": [1, 2, 3]}, store=tmp_path / "store", scheduler=address)
-    assert result.value.values.tolist() == [2.0, 4.0, 6.0]
-
-
 def twice(x):
     return 2.0 * x
 
 
-def test_another_version_of_the_library_on_a_worker_is_refused(cluster, tmp_path, monkeypatch):
-    from sgdnoise import cluster as module
-    from sgdnoise.store import StoreError
-
+def test_another_version_on_a_worker_is_refused(cluster, tmp_path, monkeypatch):
     address, *_ = cluster
-    monkeypatch.setattr(module, "requirements", lambda _: {"sgdnoise.simulate": "another"})
-    with pytest.raises(StoreError, match=r"the worker has another version of sgdnoise\.simulate"):
+    monkeypatch.setattr(keys, "LIBRARY", "another")
+    with pytest.raises(sn.SweepError, match=r"at x=1: its worker has another version of sgdnoise;"):
+        sn.sweep(twice, {"x": [1]}, store=tmp_path / "store", scheduler=address)
+
+
+def fatal(x):
+    if x == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2.0 * x
+
+
+def test_a_point_that_kills_its_workers_is_named(cluster, tmp_path):
+    address, *_ = cluster
+    with pytest.raises(sn.SweepError, match="1 of 3 points failed") as caught:
+        sn.sweep(fatal, {"x": [1, 2, 3]}, store=tmp_path / "store", scheduler=address)
+    assert "at x=2: its worker died, and so did all others that tried" in str(caught.value)
+
+
+def test_a_scheduler_without_workers_says_so(cluster, tmp_path, monkeypatch):
+    address, processes, _ = cluster
+    for process in processes[1:]:
+        kill(process)
+    monkeypatch.setattr(executors, "WORKERLESS_SECONDS", 1.0)
+    sentence = f"scheduler must have workers, and {address} has had none for 1 seconds; start some with: dask worker"
+    with pytest.raises(ConnectionError, match=sentence):
         sn.sweep(twice, {"x": [1]}, store=tmp_path / "store", scheduler=address)
 
 
 def test_an_address_without_a_scheduler_is_one_sentence(tmp_path, monkeypatch):
-    from sgdnoise import cluster as module
-
-    monkeypatch.setattr(module, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(executors, "CONNECT_SECONDS", 0.5)
     with pytest.raises(ConnectionError, match="scheduler must be the address of a running Dask scheduler"):
         sn.sweep(twice, {"x": [1]}, store=tmp_path, scheduler="tcp://127.0.0.1:9")
+
+
+# The engines, with their parts as parameters: these go through pickle on the way to a worker.
+PARTS = {"problem": sn.Problem(alpha=0.5, ridge=0.5), "algorithm": sn.SGD(0.5)}
+
+
+def statics(problem, algorithm):
+    found = sn.solve_statics(problem, algorithm)
+    return {"loss": found.loss, "slope": found.temperature_slope}
+
+
+def responses(problem, algorithm):
+    return sn.linear_response(problem, algorithm, 0.1, 1.0)
+
+
+def simulated(problem, algorithm):
+    size = {"features": 10, "realisations": 2, "workers": 1}
+    return sn.simulate(problem, algorithm, 0.1, 0.5, **size).drop_attrs(deep=False)
+
+
+@pytest.mark.parametrize("function", [statics, responses, simulated])
+def test_parts_are_the_same_in_every_process(cluster, tmp_path, function):
+    """One worker, two, and a cluster: the same keys and the same bits."""
+    address, *_ = cluster
+    found = []
+    for name, options in {"one": {"workers": 1}, "two": {"workers": 2}, "cluster": {"scheduler": address}}.items():
+        grid = {"algorithm": [sn.GD(), PARTS["algorithm"]]}
+        fixed = {"problem": PARTS["problem"]}
+        result = sn.sweep(function, grid, fixed=fixed, store=tmp_path / name, **options)
+        found.append((Store(tmp_path / name).entries(), result))
+    (keys_here, here), *others = found
+    for keys_there, there in others:
+        assert keys_there == keys_here
+        xr.testing.assert_identical(there, here)

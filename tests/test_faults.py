@@ -15,7 +15,7 @@ from conftest import copy_project, environment, run
 from bookbuild import book, setup_env
 from bookbuild.paths import ROOT
 from bookbuild.refusal import Refusal
-from sgdnoise.store import Store
+from sgdnoise.sweep.store import Store
 
 pytestmark = pytest.mark.faults
 
@@ -154,7 +154,7 @@ def test_damaged_results_are_computed_again_and_a_page_that_is_gone_is_rendered(
     assert done.returncode == 0, done.stderr
     results = small / "_build" / "results"
     (key,) = json.loads((results / "used" / "one-smoke.json").read_text())
-    (results / f"{key}.nc").write_bytes((results / f"{key}.nc").read_bytes()[:100])
+    (results / f"{key}.sgdnoise.nc").write_bytes((results / f"{key}.sgdnoise.nc").read_bytes()[:100])
     assert not Store(results).has(key)
     (small / "_build" / "html" / "search.html").unlink()
     (small / "_build" / "html" / ".finished.json").unlink()
@@ -163,6 +163,15 @@ def test_damaged_results_are_computed_again_and_a_page_that_is_gone_is_rendered(
     assert "Stored results behind notebook one are damaged or gone; it runs again." in done.stderr
     assert (small / "_build" / "html" / "search.html").is_file()
     assert Store(results).has(key)
+
+
+def test_results_go_to_the_store_that_the_environment_names(small, tmp_path):
+    write(small, "one", body='import sgdnoise as sn; sn.sweep(sn.critical_alpha, {"delta": [1.0]}, workers=1)')
+    for folder, words in (("a", ("notebook", "one")), ("b", ("book",))):
+        done = run(small, *words, "--profile", "smoke", SGDNOISE_STORE=str(tmp_path / folder))
+        assert done.returncode == 0, done.stderr
+        assert len(Store(tmp_path / folder).entries()) == 1
+    assert not (small / "_build" / "results").exists()
 
 
 def test_a_library_that_changes_during_the_run_is_noticed(small):

@@ -12,7 +12,7 @@ import xarray as xr
 from conftest import copy_project, environment, run
 
 from bookbuild.paths import ROOT
-from sgdnoise.store import Store
+from sgdnoise.sweep.store import Store
 
 pytestmark = pytest.mark.faults
 
@@ -20,7 +20,8 @@ WRITE_KILLS, SWEEP_KILLS, BUILD_KILLS = 12, 14, 8
 
 WRITER = """
 import sys, numpy as np, xarray as xr
-from sgdnoise.store import Store, encode
+from sgdnoise.sweep.entry import encode
+from sgdnoise.sweep.store import Store
 data = encode(xr.Dataset({"a": ("x", np.arange(400_000.0))}), {})
 store = Store(sys.argv[1])
 print("ready", flush=True)

@@ -1,4 +1,5 @@
-"""Losses and sampling processes of one's own: everywhere accepted, equal after a journey, never stale, checked first."""
+# ruff: noqa: ARG001, ARG005 (what a part does not need, it is given all the same)
+"""Losses and sampling processes of one's own: accepted everywhere, equal after a journey, never stale, checked."""
 
 import copy
 import math
@@ -107,7 +108,7 @@ def test_exact_theories_say_what_they_know():
         ValueError, match=r"loss must be sgdnoise.squared_hinge or sgdnoise.square .* HuberHinge\(width"
     ):
         sn.solve_statics(OWN)
-    with pytest.raises(ValueError, match="algorithm must be .* for a linear response, got RoundRobin"):
+    with pytest.raises(ValueError, match=r"algorithm must be .* for a linear response, got RoundRobin"):
         sn.linear_response(sn.Problem(alpha=3), RoundRobin(0.25), 0.1, 1.0)
 
 

@@ -4,14 +4,17 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import sgdnoise as sn
-from sgdnoise.store import Store, StoreError
+from sgdnoise.sweep.store import Store, StoreError
 
 PROBLEM = sn.Problem(alpha=2)
 
@@ -86,7 +89,7 @@ def test_failed_points_are_named_and_the_others_kept(tmp_path):
     text = str(caught.value)
     assert text.startswith("3 of 5 points failed; the others are kept")
     assert "at x=2: ValueError: no twos" in text
-    assert "at x=3: its process was killed by SIGKILL, perhaps for lack of memory" in text
+    assert "at x=3: its process was killed twice by SIGKILL, perhaps for lack of memory" in text
     assert "at x=4: MemoryError: out of memory" in text
     assert len(Store(tmp_path).entries()) == 2
     assert "raise ValueError" in dict((p, t) for p, _, t in caught.value.failures)["x=2"]
@@ -94,18 +97,72 @@ def test_failed_points_are_named_and_the_others_kept(tmp_path):
         sn.sweep(fragile, {"x": [1, 2]}, store=tmp_path, workers=1)
 
 
-def test_results_of_every_kind(tmp_path):
-    kinds = {
-        "number": lambda x: 1.5 * x,
-        "mapping": lambda x: {"value": 1.5 * x},
-        "array": lambda x: xr.DataArray(1.5 * x),
-        "dataset": lambda x: xr.Dataset({"value": 1.5 * x}),
-    }
-    for kind in kinds.values():
-        result = sn.sweep(kind, {"x": [1, 2]}, store=tmp_path, workers=1)
-        np.testing.assert_array_equal(result.value, [1.5, 3.0])
+def dies_once(x, log):
+    """Kills its process unless it has done so before."""
+    with open(log, "a") as file:
+        file.write(f"{x}\n")
+    with open(log) as file:
+        if x == 2 and file.read().split().count("2") == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return float(x)
+
+
+def test_a_point_whose_process_is_killed_is_tried_once_more(tmp_path):
+    log = str(tmp_path / "log")
+    result = sn.sweep(dies_once, {"x": [1, 2, 3]}, fixed={"log": log}, store=tmp_path / "store", workers=2)
+    assert result.value.values.tolist() == [1.0, 2.0, 3.0]
+    with open(log) as file:
+        assert sorted(file.read().split()) == ["1", "2", "2", "3"]
+
+
+KINDS = {
+    "number": (lambda x: 1.5 * x, np.float64),
+    "integer": (lambda x: 3 * x, np.int64),
+    "int64": (lambda x: np.int64(3 * x), np.int64),
+    "float32": (lambda x: np.float32(1.5 * x), np.float32),
+    "truth": (lambda x: x > 1, np.bool_),
+    "complex": (lambda x: 1j * x, np.complex128),
+    "array": (lambda x: np.full(2, x, dtype=np.float32), np.float32),
+    "mapping": (lambda x: {"value": 1.5 * x}, np.float64),
+    "mapping of arrays": (lambda x: {"value": np.full((2, 3), x, dtype=np.int32)}, np.int32),
+    "mapping of lists": (lambda x: {"value": [x, x]}, np.int64),
+    "mapping with dimensions": (lambda x: {"value": ("k", [x, x])}, np.int64),
+    "labelled": (lambda x: xr.DataArray(1.5 * x), np.float64),
+    "dataset": (lambda x: xr.Dataset({"value": 1.5 * x}), np.float64),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_of_every_kind(tmp_path, kind):
+    function, dtype = KINDS[kind]
+    result = sn.sweep(function, {"x": [1, 2]}, store=tmp_path, workers=1)
+    for x in (1, 2):
+        expected = function(x)
+        expected = expected["value"] if isinstance(expected, dict | xr.Dataset) else expected
+        expected = expected[1] if isinstance(expected, tuple) else expected
+        np.testing.assert_array_equal(result.value.sel(x=x), expected)
+    assert result.value.dtype == dtype
+
+
+def test_a_result_of_another_kind_is_refused(tmp_path):
     with pytest.raises(sn.SweepError, match="TypeError: function must return"):
         sn.sweep(lambda x: "words", {"x": [1]}, store=tmp_path, workers=1)  # noqa: ARG005
+
+
+def test_names_that_parameters_have_too(tmp_path):
+    def named(x, y):
+        return xr.Dataset({"x": 10 * x, "seed": ("y", [y, y])}, coords={"point": 3.0})
+
+    options = {"store": tmp_path, "workers": 1}
+    result = sn.sweep(named, {"x": [1, 2], "y": [5]}, **options)
+    np.testing.assert_array_equal(result.x_result.sel(y=5), [10, 20])
+    assert result.seed.dims == ("x", "y", "y_result")
+    listed = sn.sweep(named, [{"x": 1, "y": 5}, {"x": 2, "y": 6}], **options)
+    np.testing.assert_array_equal(listed.x_result, [10, 20])
+    np.testing.assert_array_equal(listed.x, [1, 2])
+    chosen = sn.sweep(lambda x: xr.DataArray([1.0, 2.0], coords={"x": [1, 2]}).sel(x=x), {"x": [1, 2]}, **options)
+    np.testing.assert_array_equal(chosen.value, [1.0, 2.0])
+    assert list(chosen.variables) == ["value", "x"]
 
 
 def test_parameters_that_are_not_numbers(tmp_path):
@@ -140,6 +197,7 @@ def test_different_time_axes_are_joined(tmp_path):
         ),
         ({"fixed": 3}, TypeError, "fixed must be values by name, got 3"),
         ({"store": 3}, TypeError, "store must be the path of a folder, got 3"),
+        ({"store": ""}, ValueError, "store must be the path of a folder, got ''"),
         ({"scheduler": "foo"}, ValueError, "scheduler must be an address such as tcp://host:8786, got 'foo'"),
         ({"seeds": [2**63]}, ValueError, "seeds must be a whole number of at least 0 and at most 9223372036854775807"),
         ({"seeds": 0}, ValueError, "seeds must be a whole number of at least 1 and at most 1000000, got 0"),
@@ -168,6 +226,47 @@ def test_a_store_that_cannot_be_written_is_refused_before_any_work(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="must be writable"):
         sn.sweep(trained, {"batch": [0.3]}, seeds=1, store=tmp_path / "file", workers=1)
+
+
+def test_the_number_of_workers_in_the_environment_is_checked(tmp_path, monkeypatch):
+    for text in ("abc", "0", "-1", "1.5"):
+        monkeypatch.setenv("SGDNOISE_WORKERS", text)
+        with pytest.raises(ValueError, match=rf"SGDNOISE_WORKERS must be a whole number of at least 1, got '{text}'"):
+            sn.sweep(trained, {"batch": [0.3]}, seeds=1, store=tmp_path)
+
+
+@contextmanager
+def somebody_else():
+    """Root may write everywhere: be another user for a while."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_read_only_store_that_has_every_point_is_enough():
+    def double(x):
+        return 2.0 * x
+
+    with tempfile.TemporaryDirectory() as place:  # pytest's own folder is closed to others
+        os.chmod(place, 0o755)
+        folder = Path(place) / "store"
+        sn.sweep(double, {"x": [1, 2, 3]}, store=folder, workers=1)
+        (folder / "used" / "double.json").unlink()
+        folders = [folder, *(path for path in folder.iterdir() if path.is_dir())]
+        for path in folders:
+            path.chmod(0o555)
+        with somebody_else():
+            result = sn.sweep(double, {"x": [1, 2]}, store=folder, workers=1)
+            with pytest.raises(StoreError, match="must be writable and have room: Permission denied"):
+                sn.sweep(double, {"x": [1, 4]}, store=folder, workers=1)
+        for path in folders:
+            path.chmod(0o755)
+    np.testing.assert_array_equal(result.value, [2.0, 4.0])
 
 
 SLOW = """
@@ -199,6 +298,67 @@ def test_interrupting_ends_the_workers_and_says_how_to_go_on(tmp_path):
     assert "The same call goes on from there." in said
     done = subprocess.run([sys.executable, script, store, "2"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[0.0, 1.0]"
+
+
+EVERYTHING = """
+import abc, dataclasses, enum, functools, sys, typing
+import numba
+import numpy as np
+import sgdnoise as sn
+import beside
+
+class Kind(enum.IntEnum):
+    ONE = 1
+    @property
+    def half(self): return 0.5 * self
+class Pair(typing.NamedTuple):
+    a: float = 1.0
+    b: float = 2.0
+    def sum(self): return self.a + self.b
+@dataclasses.dataclass
+class Data:
+    kind: Kind
+    items: list = dataclasses.field(default_factory=list)
+    @property
+    def size(self): return len(self.items) + beside.K
+class Base(abc.ABC):
+    @abc.abstractmethod
+    def use(self): ...
+class Tool(Base):
+    __slots__ = ("x",)
+    @classmethod
+    def make(cls): return cls()
+    def use(self): return super().__class__ and 3.0
+@dataclasses.dataclass(frozen=True)
+class Mine(sn.SGD):
+    extra: float = 1.0
+@numba.njit
+def compiled(x): return 2.0 * x
+def enclosed(n):
+    return lambda x: n * x
+triple = enclosed(3.0)
+
+def point(x, data, pair, algorithm, kind):
+    import beside as inner
+    total = compiled(x) + triple(x) + Tool.make().use() + data.size + data.kind.half + pair.sum() + kind
+    return {"total": total + inner.twice(x) + algorithm.extra + sn.critical_alpha(1.0), "set": x in {"a", "b", "c"}}
+
+fixed = {"data": Data(Kind.ONE, [1, 2]), "pair": Pair(), "algorithm": Mine(0.5), "kind": Kind.ONE}
+for workers in (1, 2):
+    found = sn.sweep(point, {"x": [1.0, 2.0]}, fixed=fixed, store=f"{sys.argv[1]}/{workers}", workers=workers)
+    print(found.total.values.tolist(), flush=True)
+"""
+
+
+def test_whatever_a_script_defines_is_the_same_in_a_worker(tmp_path):
+    (tmp_path / "script.py").write_text(EVERYTHING)
+    (tmp_path / "beside.py").write_text("K = 7\ndef twice(x): return 2 * x\n")
+    words = [sys.executable, tmp_path / "script.py", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    alone, together = done.stdout.splitlines()
+    assert alone == together
+    assert Store(tmp_path / "1").entries() == Store(tmp_path / "2").entries()
 
 
 def test_two_sweeps_at_once_share_the_work(tmp_path):

@@ -17,8 +17,8 @@ from bookbuild.figures import extract
 from bookbuild.progress import save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, run_all, say
-from sgdnoise.cluster import check_address
-from sgdnoise.sweep import SCHEDULER_VARIABLE
+from sgdnoise.sweep.executors import check_address
+from sgdnoise.sweep.run import SCHEDULER_VARIABLE
 
 
 def make_book(arguments: argparse.Namespace) -> None:

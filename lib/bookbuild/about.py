@@ -19,7 +19,7 @@ OPTIONS = re.compile(r"^---$.*?^---$", re.MULTILINE | re.DOTALL)
 @cache
 def note(key: str) -> dict[str, Any] | None:
     """Return what a stored result says of how it was made, or None where there is none."""
-    from sgdnoise.store import Store
+    from sgdnoise.sweep.store import Store
 
     entry = Store(paths.RESULTS).read(key)
     return None if entry is None else entry[1]
@@ -27,7 +27,7 @@ def note(key: str) -> dict[str, Any] | None:
 
 def notes(label: str) -> list[dict[str, Any]]:
     """Return what the results behind a notebook say of how they were made."""
-    from sgdnoise.store import Store
+    from sgdnoise.sweep.store import Store
 
     return [found for found in map(note, Store(paths.RESULTS).uses(label)) if found is not None]
 
@@ -80,7 +80,7 @@ def add_to_findings(executed: NotebookNode, text: str) -> None:
 
 def cost(profile: str) -> str:
     """Say what the stored results behind the book cost to compute."""
-    from sgdnoise.store import Store
+    from sgdnoise.sweep.store import Store
 
     store = Store(paths.RESULTS)
     labels = [path.stem for path in (store.folder / "used").glob(f"*-{profile}.json")]

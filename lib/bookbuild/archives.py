@@ -7,7 +7,7 @@ All single realisations of all figures would be several times as large as the bo
 import numpy as np
 import xarray as xr
 
-from sgdnoise.store import decode, encode
+from sgdnoise.sweep.entry import decode, encode
 
 OVER = "realisation"
 ERROR, NUMBER = "_standard_error", "_realisations"

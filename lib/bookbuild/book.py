@@ -43,7 +43,7 @@ def build(profile: str, need_pdf: bool = False) -> Path:
         began = time.monotonic()
         clear_scratch()
         jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
-        from_scratch = not any(job.done() for job in jobs) and not any(paths.RESULTS.glob("*.nc"))
+        from_scratch = not any(job.done() for job in jobs) and not any(paths.RESULTS.glob("*.sgdnoise.nc"))
         forget_without_results(jobs)
         if not all(job.done() for job in jobs):
             kernels.compile_all()
@@ -67,7 +67,7 @@ def pdf_file(profile: str, html: Path = paths.HTML) -> Path:
 
 def forget_without_results(jobs: list[Job]) -> None:
     """Remove executed copies whose stored results are damaged or gone: running again computes what is missing."""
-    from sgdnoise.store import Store
+    from sgdnoise.sweep.store import Store
 
     store = Store(paths.RESULTS)
     for job in jobs:
@@ -126,8 +126,7 @@ def render(profile: str, key: str, need_pdf: bool) -> None:
 
 def export_results(profile: str, html: Path) -> None:
     """Put into the book, for each notebook, itself to run, its figures and their numbers, and the means behind."""
-    from sgdnoise.__main__ import write_zip
-    from sgdnoise.store import Store
+    from sgdnoise.sweep.store import Store
 
     store = Store(paths.RESULTS)
     (html / DOWNLOADS).mkdir()
@@ -143,7 +142,7 @@ def export_results(profile: str, html: Path) -> None:
                 cell.outputs, cell.execution_count = [], None
         nbformat.write(executed, html / DOWNLOADS / f"{label}.ipynb")
         if keys:
-            write_zip(store, keys, html / DOWNLOADS / f"{label}.zip", shorten=archives.summary)
+            store.write_zip(keys, html / DOWNLOADS / f"{label}.zip", shorten=archives.summary)
 
 
 def offer_pdf(profile: str, html: Path, need_pdf: bool) -> None:

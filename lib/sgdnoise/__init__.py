@@ -19,8 +19,7 @@ from sgdnoise.random.batches import sampling
 from sgdnoise.simulation.simulate import simulate, simulate_paired
 from sgdnoise.spectrum import Spectrum, hessian_spectrum
 from sgdnoise.statics import Statics, critical_alpha, solve_statics
-from sgdnoise.store import Store
-from sgdnoise.sweep import SweepError, sweep
+from sgdnoise.sweep import Store, SweepError, sweep
 from sgdnoise.temperature import NoPlateauError, Temperature, effective_temperature, local_temperature, tail_slopes
 
 __all__ = [

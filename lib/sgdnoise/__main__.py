@@ -1,17 +1,13 @@
 """``python -m sgdnoise store {list,verify,prune,export}``: look after the results store."""
 
 import argparse
-import csv
-import io
-import os
 import sys
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sgdnoise.fingerprint import module_hashes
-from sgdnoise.store import DamagedEntryError, Store, StoreError, decode
+from sgdnoise.sweep.entry import DamagedEntryError, decode
+from sgdnoise.sweep.keys import LIBRARY
+from sgdnoise.sweep.store import Store
 
 Note = dict[str, Any]
 
@@ -24,22 +20,18 @@ def note_of(store: Store, key: str) -> Note | None:
         return None
 
 
-def is_stale(note: Note) -> bool:
-    """Tell whether the library has changed, in a part that the result depends on, since it was made."""
-    recorded = note.get("modules", {})
-    return bool(module_hashes(list(recorded)) != recorded)
+def line(store: Store, key: str, note: Note | None) -> str:
+    """Describe an entry: damaged, valid, or stale, which is to say made by another state of the library."""
+    if note is None:
+        return f"{key}  damaged"
+    state, size = "valid" if note.get("library") == LIBRARY else "stale", store.path(key).stat().st_size / 1e3
+    return f"{key}  {state}  {size:9.1f} kB  {note['wall_time']:8.2f} s  {note['function']}({note['point']})"
 
 
 def list_entries(store: Store, _: argparse.Namespace) -> int:
     """Print a line for each entry."""
     for key in store.entries():
-        note = note_of(store, key)
-        size = store.path(key).stat().st_size
-        if note is None:
-            print(f"{key}  damaged")
-            continue
-        state = "stale" if is_stale(note) else "valid"
-        print(f"{key}  {state}  {size / 1e3:9.1f} kB  {note['wall_time']:8.2f} s  {note['function']}({note['point']})")
+        print(line(store, key, note_of(store, key)))
     print(f"{len(store.entries())} entries in {store.folder}")
     return 0
 
@@ -54,50 +46,35 @@ def verify(store: Store, _: argparse.Namespace) -> int:
 
 
 def prune(store: Store, arguments: argparse.Namespace) -> int:
-    """Remove entries that no sweep of the present library would use: damaged ones and stale ones."""
-    freed = count = 0
-    for key in store.entries():
-        note = note_of(store, key)
-        if note is not None and not is_stale(note):
-            continue
-        count, freed = count + 1, freed + store.path(key).stat().st_size
-        if not arguments.dry_run:
-            store.path(key).unlink()
-    for part in store.folder.glob(".*.part"):
-        if not arguments.dry_run:
-            part.unlink(missing_ok=True)
-    verb = "would be removed" if arguments.dry_run else "removed"
-    print(f"{count} entries {verb}, {freed / 1e6:.1f} MB")
+    """Remove what no sweep of the present library would use: damaged and stale entries, and unfinished files."""
+    notes = {key: note_of(store, key) for key in store.entries()}
+    useless = [key for key, note in notes.items() if note is None or note.get("library") != LIBRARY]
+    paths = [*map(store.path, useless), *store.abandoned()]
+    freed = sum(path.stat().st_size for path in paths)
+    if arguments.dry_run:
+        for key in useless:
+            print(line(store, key, notes[key]))
+    else:
+        for path in paths:
+            path.unlink(missing_ok=True)
+    print(f"{len(useless)} entries {'would be removed' if arguments.dry_run else 'removed'}, {freed / 1e6:.1f} MB")
     return 0
 
 
 def export(store: Store, arguments: argparse.Namespace) -> int:
     """Write one zip with the entries that a figure was made from, and a table of them."""
-    keys = [key for key in store.uses(arguments.label) if store.has(key)]
+    keys = store.uses(arguments.label)
     if not keys:
         known = ", ".join(sorted(path.stem for path in (store.folder / "used").glob("*.json"))) or "none yet"
-        print(f"store: label must be one that a sweep has used ({known}), got {arguments.label!r}", file=sys.stderr)
-        return 2
+        raise ValueError(f"label must be one that a sweep has used ({known}), got {arguments.label!r}")
+    missing = [key for key in keys if not store.has(key)]
+    if missing:
+        what = f"{len(missing)} of the {len(keys)} results of {arguments.label} are damaged or gone"
+        raise ValueError(f"{what} ({', '.join(missing)}); the sweep computes them again")
     target = Path(arguments.output or f"{arguments.label}.zip")
-    write_zip(store, keys, target)
+    store.write_zip(keys, target)
     print(f"{target}: {len(keys)} datasets")
     return 0
-
-
-def write_zip(store: Store, keys: list[str], target: Path, shorten: Callable[[bytes], bytes] = bytes) -> None:
-    """Write datasets, each as it is or shortened, and a table of them; the same results give the same bytes."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["file", "parameters", "version", "revision", "wall_time_s"])
-    part = target.with_suffix(".part")
-    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-        for key in keys:
-            data = store.path(key).read_bytes()
-            note = decode(data)[1]
-            writer.writerow([f"{key}.nc", note["point"], note["version"], note["revision"], f"{note['wall_time']:.3f}"])
-            archive.writestr(zipfile.ZipInfo(f"{key}.nc"), shorten(data), zipfile.ZIP_DEFLATED)
-        archive.writestr(zipfile.ZipInfo("results.csv"), table.getvalue(), zipfile.ZIP_DEFLATED)
-    os.replace(part, target)
 
 
 def main(words: list[str]) -> int:
@@ -115,14 +92,14 @@ def main(words: list[str]) -> int:
         command.set_defaults(run=run)
         command.add_argument("--folder", help="of the store (default: SGDNOISE_STORE, or _build/results)")
         if name == "prune":
-            command.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+            command.add_argument("--dry-run", action="store_true", help="only list what would be removed")
         if name == "export":
             command.add_argument("label", help="name of the notebook, or the label given to the sweep")
             command.add_argument("--output", help="the zip to write (default: LABEL.zip)")
     arguments = parser.parse_args(words)
     try:
         return int(arguments.run(Store(arguments.folder), arguments))
-    except (StoreError, OSError) as error:
+    except (OSError, ValueError) as error:
         print(f"store: {error}", file=sys.stderr)
         return 2
 

@@ -110,7 +110,7 @@ class Algorithm:
             raise ValueError("momentum must be less than 1, got 1")
         object.__setattr__(self, "momentum", momentum)
 
-    def sampling(self, learning_rate: float) -> Sampling:
+    def sampling(self, learning_rate: float) -> Sampling:  # noqa: ARG002
         """Return the sampling process at this learning rate."""
         raise TypeError(f"{type(self).__name__} must have a method sampling that returns its sampling process")
 
@@ -232,7 +232,7 @@ def check_learning_rate(algorithm: object, learning_rate: object, ridge: float) 
 
 
 def check_update(update: Any) -> None:
-    """Refuse an update rule that is none, or is not linear: sample space and theory apply it to parts of the weights."""
+    """Refuse an update rule that is none, or is not linear: it must act on any coordinates of the weights."""
     kind = type(update).__name__
     if not parts.is_part(update) or not hasattr(update, "step"):
         raise TypeError(f"update must return an update rule such as {Descent(0.1, 1.0)!r}, got {update!r}")

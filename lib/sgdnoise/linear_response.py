@@ -106,6 +106,11 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
             f"state, got {learning_rate!r}"
         )
     chain = algorithm.sampling(dt)
+    if not isinstance(chain, Chain) or algorithm.momentum > 0:
+        raise ValueError(
+            "algorithm must be a sgdnoise.GD, SGD or PersistentSGD without momentum for a linear response, got "
+            f"{algorithm!r}"
+        )
     modes = stationary_modes(spectrum, chain, dt)
     correlation, response = mode_curves(modes, chain.memory, dt, steps)
     static = spectrum.statics

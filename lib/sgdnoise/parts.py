@@ -14,7 +14,7 @@ A part is a :class:`typing.NamedTuple` whose fields are numbers and whose method
 0.25
 
 Parts compare by class and fields, and survive pickling. Numba's disk cache knows them by the name of the class and by a
-hash of its code and of the file that defines it: an edited method is compiled anew, and a class that is gone does no harm.
+hash of its code and of its file: an edited method is compiled anew, and a class that is gone does no harm.
 """
 
 import hashlib

@@ -126,7 +126,7 @@ def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Stati
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
     if not isinstance(algorithm, Algorithm):
-        raise TypeError(f"algorithm must be a sgdnoise.GD, SGD or PersistentSGD, got {algorithm!r}")
+        raise TypeError(f"algorithm must be a sgdnoise.GD, SGD, PersistentSGD or another Algorithm, got {algorithm!r}")
     if not isinstance(problem.loss, SquaredHinge | Square):
         raise ValueError(
             f"loss must be sgdnoise.squared_hinge or sgdnoise.square for a static solution, got {problem.loss!r}"

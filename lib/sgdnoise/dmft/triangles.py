@@ -6,8 +6,8 @@ All times are step numbers. The noise :math:`\zeta` of the weights has covarianc
 .. math:: G(t,k) = \frac{\partial w(t)}{\partial w(k)}, \qquad G(k,k) = 1, \qquad
           G(t+1,k) = (1-dt\,\lambda)\,G(t,k) - dt\sum_{u=k}^{t}\Gamma(t,u)\,G(u,k)
 
-(without momentum), the response is :math:`R(t,t') = G(t,t'+1)`, and a Cholesky factor :math:`M = \Lambda\Lambda^T` gives one of the
-correlation, :math:`C = LL^T` with :math:`L(t,0)=\sqrt{R_0}\,G(t,0)` and
+(without momentum), the response is :math:`R(t,t') = G(t,t'+1)`, and a Cholesky factor :math:`M = \Lambda\Lambda^T`
+gives one of the correlation, :math:`C = LL^T` with :math:`L(t,0)=\sqrt{R_0}\,G(t,0)` and
 :math:`L(t,k+1) = dt\sum_{s=k}^{t-1}G(t,s+1)\Lambda(s,k)`. So :math:`C` is positive whatever the rounding, and only the
 factor of :math:`M` needs care: its pivots are compared with the diagonal of :math:`M` at that very time, however small
 the forces have become.

@@ -210,7 +210,7 @@ def _multiply_block(A: Floating, W: Floating, chosen: Rows, block: Block) -> Non
 
 @jit(nogil=True)
 def _slopes_of_pair(i: int, chosen: Rows, objective: Objective, weight: Floating, H: Floating, block: Block) -> None:
-    r"""Turn products of pair ``i`` into :math:`s_\mu\ell'(h_\mu)`, and keep the rows where that is not zero in either."""
+    r"""Turn products of pair ``i`` into :math:`s_\mu\ell'(h_\mu)`, and keep rows where that is not zero in either."""
     loss, margin = objective.loss, objective.margin
     c, d = _pair(chosen, i)
     rows, P, Q = block.rows[i], block.products[2 * i], block.products[2 * i + 1]
