@@ -91,15 +91,9 @@ def toc_pages(toc: Any) -> Iterator[str]:
 
 
 def count_figures(notebook: nbformat.NotebookNode) -> int:
-    """Count the pictures that an executed notebook holds; one kept for a caption elsewhere counts as well."""
-    return sum(
-        any(f"{prefix}{kind}" in output.get("data", {}) for kind in IMAGE_TYPES for prefix in ("", GLUE_PREFIX))
-        for cell in notebook.cells
-        for output in cell.get("outputs", [])
-    )
-
-
-GLUE_PREFIX = "application/papermill.record/"
+    """Count the pictures that an executed notebook holds."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    return sum(any(kind in output.get("data", {}) for kind in IMAGE_TYPES) for output in outputs)
 
 
 def check_book(html: Path, profile: str) -> None:

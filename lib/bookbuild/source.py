@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from bookbuild import paths
 from bookbuild.refusal import Refusal
 from sgdnoise._checks import MAX_SEED
+from sgdnoise.report import MIME
 
 PROFILES = ("smoke", "standard", "paper")
 Parameters = Mapping[str, Any]
@@ -110,6 +111,18 @@ def read_executed(path: Path) -> NotebookNode | None:
     except (OSError, ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError):
         return None
     return executed if executed.metadata.get(SEAL) == _digest(executed) else None
+
+
+def told(executed: NotebookNode, kind: str) -> dict[str, dict[str, Any]]:
+    """Return what a notebook has told the book with :mod:`sgdnoise.report`, by name: figures, claims or values."""
+    found: dict[str, dict[str, Any]] = {}
+    for output in (output for cell in executed.cells for output in cell.get("outputs", [])):
+        content = output.get("data", {}).get(MIME, {})
+        if content.get("kind") == kind:
+            if content["name"] in found:
+                raise Refusal(f"{kind} {content['name']!r} is reported twice by one notebook")
+            found[content["name"]] = {**output["data"], **content}
+    return found
 
 
 def _digest(executed: NotebookNode) -> str:
