@@ -7,6 +7,7 @@ the key of that very text, so that the book cannot show the figures of another t
 import os
 import re
 import shutil
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def read_executed(text: str) -> NotebookNode:
     copies = sorted(paths.EXECUTED.glob(f"*-{notebook.key(notebook.parameters(profile()))}.ipynb"))
     if not copies:
         raise Refusal(f"notebook {title!r} has not been run with this text, library and profile; use `make book`")
-    executed = source.read_executed(copies[0])
+    executed = deepcopy(source.read_executed(copies[0]))
     if executed is None:
         raise Refusal(f"the executed copy of notebook {title!r} is damaged; use `make book`")
     name = copies[0].name.rpartition("-")[0]
