@@ -163,17 +163,8 @@ def plot_temperatures(axes, family):
             if 0 < pair[1] < 0.3 * pair[0]
         ]
         x, y, error = np.array(known).reshape(-1, 3).T
-        plotting.curve(
-            axes,
-            x,
-            y,
-            error,
-            fmt=marker,
-            color=color,
-            linestyle=":",
-            linewidth=0.7,
-            label=name,
-        )
+        look = {"color": color, "linewidth": 0.7, "label": name}
+        plotting.curve(axes, x, y, error, fmt=f"{marker}:", **look)
     axes.set(ylabel="temperature", yscale="log")
 
 

@@ -144,29 +144,14 @@ for row, family, label, shown in (
         plotting.curve(row[0], list(family), values[:, 0], values[:, 1], **style)
     row[0].set(ylabel="final distance $d$", ylim=(0, None))
     for value, color, marker in zip(shown, plotting.SERIES, "osD", strict=False):
-        name = f"theory, ${label}={value:g}$"
-        plotting.draw(
-            row[1],
-            theory[family[value]].distance,
-            color="k",
-            linestyle="-",
-            linewidth=1,
-            name=name,
-        )
+        name = f"${label}={value:g}$"
+        look = {"color": "k", "linewidth": 1, "name": f"theory, {name}"}
+        plotting.draw(row[1], theory[family[value]].distance, fmt="-", **look)
         points = network[family[value]].distance.sel(
             time=np.arange(2.0, until + 1, until / 20), method="nearest"
         )
-        mean, error = plotting.mean_and_error(points)
-        plotting.curve(
-            row[1],
-            points.time,
-            mean,
-            error,
-            fmt=marker,
-            color=color,
-            markersize=2.5,
-            label=f"${label}={value:g}$",
-        )
+        look = {"color": color, "markersize": 2.5, "label": name}
+        plotting.draw(row[1], points, band=False, fmt=marker, **look)
     row[1].set(xlabel="time $t$", ylabel="distance $d(t)$", ylim=(0, None))
     row[1].legend()
 panels[0, 0].set(xlabel=r"persistence $\tau$, at $b=0.3$")

@@ -101,15 +101,9 @@ for axes, run, waits, longest in (
             .sel(lag=slice(0, longest))
         )
         color = shade(0.15 + 0.85 * i / (len(waits) - 1))
-        plotting.curve(
-            axes,
-            curve.normalised_correlation,
-            curve.normalised_response,
-            fmt="-",
-            color=color,
-            linewidth=1,
-            name=f"$t_w={wait:g}$",
-        )
+        x, y = curve.normalised_correlation, curve.normalised_response
+        look = {"color": color, "linewidth": 1, "name": f"$t_w={wait:g}$"}
+        plotting.curve(axes, x, y, fmt="-", **look)
     axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
 norm = float(vanilla.norm.sel(time=slice(fit.waiting_times[0], None)).mean())
 pooled = fit.curve.mean("realisation")
@@ -137,16 +131,8 @@ for count, marker, color in zip(
         waiting_time=slice(None, None, 2)
     )
     row = row.sel(waiting_time=slice(end - 3, None))
-    plotting.curve(
-        right,
-        row.waiting_time,
-        row.slope,
-        row.error,
-        fmt=marker,
-        color=color,
-        markersize=2.5,
-        label=f"$n={count}$",
-    )
+    look = {"color": color, "markersize": 2.5, "label": f"$n={count}$"}
+    plotting.curve(right, row.waiting_time, row.slope, row.error, fmt=marker, **look)
 plotting.curve(right, None, 0.2, fmt="--", color="0.5", linewidth=1, name="paper")
 right.set(
     xlabel="waiting time $t_w$",

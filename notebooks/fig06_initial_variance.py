@@ -105,16 +105,8 @@ for variance, color, marker, style in zip(
     plotting.draw_fdt(left, points, at, fmt=marker, color=color, label=name)
     slope = local[variance]
     nested = {"fillstyle": "none", "markersize": 3 + 2 * variances.index(variance)}
-    plotting.curve(
-        right,
-        slope.lag,
-        slope.slope,
-        slope.error,
-        fmt=marker,
-        color=color,
-        label=name,
-        **nested,
-    )
+    look = {"fmt": marker, "color": color, "label": name} | nested
+    plotting.curve(right, slope.lag, slope.slope, slope.error, **look)
 left.legend()
 plotting.curve(right, None, 0.05, fmt="--", color="0.5", linewidth=1, name="paper")
 memory = algorithm.batch * algorithm.persistence

@@ -108,15 +108,8 @@ for axes, family, letter in ((panels[0], by_batch, "b"), (panels[1], by_tau, r"\
         stop = float(network[algorithm].stopping_time.mean())
         times = np.geomspace(1.0, stop, 16)
         points = network[algorithm].unsatisfied.sel(time=times, method="nearest")
-        mean, error = plotting.mean_and_error(points)
-        bars = {
-            "color": color,
-            "fmt": marker,
-            "markersize": 3,
-            "elinewidth": 0.7,
-            "label": label,
-        }
-        plotting.curve(axes, points.time, mean, error, **bars)
+        bars = {"color": color, "markersize": 3, "elinewidth": 0.7, "label": label}
+        plotting.draw(axes, points, band=False, fmt=marker, **bars)
         line = {"color": color, "linewidth": 0.7, "zorder": 0, "name": f"stop, {label}"}
         plotting.curve(axes, stop, None, fmt="--", **line)
     axes.set(xlabel="time $t$", xscale="log")

@@ -137,16 +137,8 @@ for family, color, marker, name in (
     x, x_error, y, y_error = np.array(
         [[float(v) for pair in both for v in pair] for both in pairs]
     ).T
-    plotting.curve(
-        panels[2],
-        x,
-        y,
-        y_error,
-        x_error,
-        fmt=marker,
-        color=plotting.COLORS[color],
-        label=name,
-    )
+    look = {"fmt": marker, "color": plotting.COLORS[color], "label": name}
+    plotting.curve(panels[2], x, y, y_error, x_error, **look)
 panels[2].set(
     xlabel=r"$T_\mathrm{int}$ (theory)",
     ylabel="final distance $d$ (theory)",

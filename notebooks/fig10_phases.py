@@ -114,35 +114,14 @@ choices = {  # alpha, Delta, where in the paper, phase that the paper says
 }
 figure, axes = plt.subplots(figsize=(6.4, 3.2))
 line = np.geomspace(0.2, 8, 80)
-plotting.curve(
-    axes,
-    line,
-    [sn.critical_alpha(delta) for delta in line],
-    color=plotting.COLORS["black"],
-    linestyle="-",
-    name=r"$\alpha_c$",
-)
-plotting.curve(
-    axes,
-    deltas,
-    border,
-    border_error,
-    fmt="o",
-    color=plotting.COLORS["blue"],
-    label="linear programs",
-)
+exact = [sn.critical_alpha(delta) for delta in line]
+plotting.curve(axes, line, exact, fmt="k-", name=r"$\alpha_c$")
+look = {"color": plotting.COLORS["blue"], "label": "linear programs"}
+plotting.curve(axes, deltas, border, border_error, fmt="o", **look)
 for (name, (alpha, delta, phase)), marker in zip(choices.items(), "sD^v", strict=True):
     color = plotting.COLORS["red" if phase == "UNSAT" else "green"]
-    plotting.curve(
-        axes,
-        delta,
-        alpha,
-        fmt=marker,
-        color=color,
-        markersize=6,
-        label=f"{name} ({phase})",
-        linestyle="none",
-    )
+    look = {"color": color, "markersize": 6, "label": f"{name} ({phase})"}
+    plotting.curve(axes, delta, alpha, fmt=marker, **look)
 axes.set(
     xscale="log",
     yscale="log",

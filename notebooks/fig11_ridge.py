@@ -79,14 +79,7 @@ figure, panels = plt.subplots(1, 4, figsize=(9.0, 2.8))
 line = np.geomspace(0.08, 1.0, 40)
 for axes, (name, label) in zip(panels, observables.items(), strict=True):
     exact = [getattr(sn.solve_statics(problem, sn.SGD(batch=b)), name) for b in line]
-    plotting.curve(
-        axes,
-        line,
-        exact,
-        color=plotting.COLORS["black"],
-        linestyle="-",
-        label=r"static theory at $\lambda/b$",
-    )
+    plotting.curve(axes, line, exact, fmt="k-", label=r"static theory at $\lambda/b$")
     level = getattr(sn.solve_statics(problem, sn.GD()), name)
     plotting.curve(
         axes, None, level, color="0.6", linestyle=":", label=r"GD at $\lambda$"

@@ -312,7 +312,7 @@ left.legend()
 last = (within - without)[:, -1]
 plotting.curve(right, answer[:, -1], last, fmt="o", color=blue, name="samples")
 ends = np.array([0.0, 1.05 * answer[:, -1].max()])
-plotting.curve(right, ends, ends, fmt="-", color="0.6", linewidth=1, name="equal")
+plotting.curve(right, ends, ends, fmt="-", color="0.6", zorder=0, name="equal")
 right.set(
     xlabel="answer by the theory",
     ylabel="answer in the network",

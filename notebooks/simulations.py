@@ -123,24 +123,10 @@ for row, (phase, runs) in zip(panels, phases.items(), strict=True):
         means, errors = np.array([plotting.mean_and_error(run[name]) for run in runs]).T
         fit, fit_errors, misfit = straight_line(means, errors)
         line = np.array([0, 1 / min(sizes)])
-        plotting.curve(
-            axes,
-            1 / np.array(sizes),
-            means,
-            errors,
-            fmt="o",
-            color=plotting.COLORS["blue"],
-            name="networks",
-        )
-        plotting.curve(
-            axes,
-            line,
-            fit[0] + fit[1] * line,
-            color=plotting.COLORS["red"],
-            linestyle="-",
-            linewidth=1,
-            name="fit",
-        )
+        look = {"fmt": "o", "color": plotting.COLORS["blue"], "name": "networks"}
+        plotting.curve(axes, 1 / np.array(sizes), means, errors, **look)
+        look = {"color": plotting.COLORS["red"], "linewidth": 1, "name": "fit"}
+        plotting.curve(axes, line, fit[0] + fit[1] * line, fmt="-", **look)
         axes.set(
             title=f"{phase}: ${letter}$", xlim=(-0.1 / min(sizes), 1.1 / min(sizes))
         )

@@ -229,15 +229,9 @@ for (b, tau), color in zip(cases, colors, strict=True):
         mean, error = blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(BLOCKS)
         memory = sn.PersistentSGD(b, tau, embedding).chain(learning_rate).memory
         misfit[embedding].append((mean - b * (1 - b) * memory**lags) / error)
-        plotting.curve(
-            axes,
-            t,
-            b * (1 - b) * np.exp(-t / (b * tau)),
-            color=color,
-            linestyle="-",
-            linewidth=1,
-            name=f"law, {label}",
-        )
+        law = b * (1 - b) * np.exp(-t / (b * tau))
+        look = {"color": color, "linewidth": 1, "name": f"law, {label}"}
+        plotting.curve(axes, t, law, fmt="-", **look)
         plotting.curve(axes, t, mean, error, fmt="o", color=color, label=label)
 for axes, embedding in zip(panels, misfit, strict=True):
     axes.set(

@@ -245,13 +245,8 @@ def overlay(axes, phase, quantity, label):
     ):
         if quantity == "distance" and name == "GD":
             continue
-        plotting.draw(
-            axes,
-            curve(solved[phase, name], quantity),
-            color=color,
-            linestyle=line,
-            label=name,
-        )
+        look = {"color": color, "fmt": line, "label": name}
+        plotting.draw(axes, curve(solved[phase, name], quantity), **look)
         points = (
             curve(trained[phase, name, part], quantity).isel(time=slice(6, None, 9))
             for part in (1, 2)

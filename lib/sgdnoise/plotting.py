@@ -150,9 +150,9 @@ def curve(
     DRAWN[line] = Curve(name, xs, ys, ys - y_bar, ys + y_bar, xs - x_bar, xs + x_bar)
 
 
-def draw(axes: Axes, variable: xr.DataArray, **style: Any) -> None:
-    """Draw a variable against time: a line for the mean over realisations, a band of two standard errors."""
-    curve(axes, variable.time, *mean_and_error(variable), band=True, **style)
+def draw(axes: Axes, variable: xr.DataArray, *, band: bool = True, **style: Any) -> None:
+    """Draw a variable against time: the mean over realisations, with a band or with bars of two standard errors."""
+    curve(axes, variable.time, *mean_and_error(variable), band=band, **style)
 
 
 def draw_fdt(axes: Axes, fdt: xr.Dataset, lags: Sequence[float] | None = None, **style: Any) -> None:
