@@ -17,9 +17,13 @@ from bookbuild.figures import PLACE
 from bookbuild.folding import PARAMETERS
 from bookbuild.refusal import Refusal
 
-NOTE = "*A page of “{title}”, {about}. Numbers in the text are those of that build; a run shows its own.*"
+NOTE = (
+    "*A page of “{title}”, {about}. It runs where the Python package `sgdnoise` is installed. Numbers in the text are "
+    "those of that build; a run shows its own.*"
+)
 BOX = re.compile(r"^:::\{admonition\} ([^\n]+)\n(?::\w+:[^\n]*\n)*(.*?)\n:::$", re.MULTILINE | re.DOTALL)
-OPTIONS = re.compile(r"^---\n.*?^name: (\S+)\n.*?^---\n", re.MULTILINE | re.DOTALL)
+OPTIONS = re.compile(r"^---\n.*?^---\n", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"^name: (\S+)$", re.MULTILINE)
 LABEL = re.compile(r"^\$\$ \(([\w-]+)\)$", re.MULTILINE)
 TITLES = {".py": re.compile(r"^# # (.+)$", re.MULTILINE), ".md": re.compile(r"^# (.+)$", re.MULTILINE)}
 ROLE = re.compile(r"\{([\w:]+)\}`(?:([^`<]+) <)?([^`>]+)>?`")
@@ -30,48 +34,60 @@ def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
     """Return an executed notebook as one to run, without outputs; it says of which book and build it is a page."""
     notebook = deepcopy(executed)
     numerals.typeset(notebook)
-    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    equations = {label: f"({i})" for i, label in enumerate(LABEL.findall(text), 1)}
-    figures = {block[1]: i for i, block in enumerate(PLACE.finditer(text), 1)}
-    names = {OPTIONS.search(block[0])[1]: f"Figure {figures[block[1]]}" for block in PLACE.finditer(text)}  # type: ignore[index]
+    # The values of the run take the place of the defaults.
+    notebook.cells = [cell for cell in notebook.cells if "parameters" not in tags(cell)]
+    texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    plain = Plain("\n".join(cell.source for cell in texts))
+    for cell in texts:
+        cell.source = plain.text(cell.source)
+        if left := LEFT.search(cell.source):
+            page = texts[0].source.partition("\n")[0]
+            raise Refusal(f"the page {page!r} has {left[0]!r}, which a notebook that is offered to run cannot show")
+    heading, _, rest = texts[0].source.partition("\n")
+    texts[0].source = f"{heading}\n\n{NOTE.format(title=title, about=about)}\n{rest}"
+    for cell in notebook.cells:
+        kept = ["parameters"] if PARAMETERS in tags(cell) else tags(cell)
+        cell.metadata = NotebookNode({"tags": kept} if kept else {})
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    notebook.metadata = NotebookNode({"kernelspec": notebook.metadata["kernelspec"]})
+    return notebook
 
-    def caption(block: re.Match[str]) -> str:
+
+class Plain:
+    """MyST of one page turned into plain Markdown; its equations and figures are numbered."""
+
+    def __init__(self, page: str) -> None:
+        blocks = list(PLACE.finditer(page))
+        self.equations = {label: str(i) for i, label in enumerate(LABEL.findall(page), 1)}
+        self.figures = {block[1]: f"Figure {i}" for i, block in enumerate(blocks, 1)}
+        labels = {block[1]: NAME.search(block[0]) for block in blocks}
+        self.labels = {label[1]: self.figures[name] for name, label in labels.items() if label}
+
+    def text(self, text: str) -> str:
+        """Return a part of the page."""
+        text = PLACE.sub(self.caption, text)
+        text = LABEL.sub(lambda m: f"\\tag{{{self.equations[m[1]]}}}\n$$", text)
+        text = BOX.sub(lambda m: quoted(f"**{m[1]}**\n\n{m[2]}"), text)
+        return ROLE.sub(self.role, text)
+
+    def caption(self, block: re.Match[str]) -> str:
+        """Return what is said of a figure, which the cell before has shown."""
         words = OPTIONS.sub("", block[0]).partition("\n")[2].removesuffix("\n```")
-        return f"**Figure {figures[block[1]]}** (`{block[1]}`). {words}"
+        return f"**{self.figures[block[1]]}** (`{block[1]}`). {words}"
 
-    def plain(role: re.Match[str]) -> str:
+    def role(self, role: re.Match[str]) -> str:
+        """Return the words that stand for a reference."""
         kind, words, target = role.groups()
         if kind == "doc":
             return f"*{words or page_title(target)}*"
-        if kind in ("cite:p", "cite:t"):
-            works = "; ".join(cited(key, "{}, {}" if kind == "cite:p" else "{} ({})") for key in target.split(","))
-            return f"({works})" if kind == "cite:p" else works
-        known = {"eq": equations, "numref": names}.get(kind, {})
-        return known.get(target, role[0])
-
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = PLACE.sub(caption, cell.source)
-            cell.source = LABEL.sub(lambda m: f"\\tag{{{equations[m[1]].strip('()')}}}\n$$", cell.source)
-            cell.source = BOX.sub(lambda m: quoted(f"**{m[1]}**\n\n{m[2]}"), cell.source)
-            cell.source = ROLE.sub(plain, cell.source)
-            if left := LEFT.search(cell.source):
-                raise Refusal(
-                    f"the page {notebook.cells[0].source.splitlines()[0]!r} has {left[0]!r}, which a notebook "
-                    "that is offered to run cannot show"
-                )
-        else:
-            cell.outputs, cell.execution_count = [], None
-    heading, _, rest = notebook.cells[0].source.partition("\n")
-    notebook.cells[0].source = f"{heading}\n\n{NOTE.format(title=title, about=about)}\n{rest}"
-    # The values of the run take the place of the defaults.
-    cells = [cell for cell in notebook.cells if "parameters" not in tags(cell)]
-    for cell in cells:
-        kept = ["parameters"] if PARAMETERS in tags(cell) else tags(cell)
-        cell.metadata = NotebookNode({"tags": kept} if kept else {})
-    notebook.cells = cells
-    notebook.metadata = NotebookNode({"kernelspec": notebook.metadata["kernelspec"]})
-    return notebook
+        if kind == "cite:p":
+            return f"({'; '.join(cited(key, '{}, {}') for key in target.split(','))})"
+        if kind == "cite:t":
+            return "; ".join(cited(key, "{} ({})") for key in target.split(","))
+        if kind == "eq" and target in self.equations:
+            return f"({self.equations[target]})"
+        return self.labels.get(target, role[0]) if kind == "numref" else role[0]
 
 
 def tags(cell: NotebookNode) -> list[str]:
