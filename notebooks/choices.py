@@ -31,12 +31,10 @@ seed = 0
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown, display
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 theory_size, network_size = {
@@ -240,7 +238,7 @@ def wandering(algorithm, seed):
 a, a_error = wandering(sn.PersistentSGD(batch=0.3, persistence=0.1 / 0.3), seed)
 b, b_error = wandering(sn.SGD(batch=0.3), seed + 1)
 ratio, ratio_error = float(a / b), float(np.hypot(a_error / a, b_error / b) * a / b)
-glue("ratio", quote(ratio, ratio_error, 3), display=False)
+glue("ratio", quote(ratio, ratio_error, 3))
 claim(
     "vanilla-limit",
     rf"at $\tau=dt/b$ the distance of two replicas is {quote(ratio, ratio_error, 3)} of that of vanilla SGD",
@@ -300,7 +298,6 @@ for name in ("distance", "unsatisfied"):
     glue(
         f"most_{name}",
         f"{max(abs(float(change[pair, name][0])) for pair in pairs):.0f}",
-        display=False,
     )
 
 # %% [markdown]
@@ -327,7 +324,9 @@ for axes, name, label in (
             for run in by_threshold.values()
         ]
     )
-    axes.errorbar(thresholds, values[:, 0], 2 * values[:, 1], fmt="o")
+    plotting.curve(
+        axes, thresholds, values[:, 0], values[:, 1], fmt="o", name="networks"
+    )
     axes.set(
         xscale="log",
         xlabel="threshold of the stopping rule",
@@ -336,8 +335,8 @@ for axes, name, label in (
     )
     axes.invert_xaxis()
 publish("threshold", figure)
-glue("features", network_size["features"], display=False)
-glue("data_sets", network_size["realisations"], display=False)
+glue("features", network_size["features"])
+glue("data_sets", network_size["realisations"])
 
 # %% [markdown]
 # ```{glue:figure} threshold

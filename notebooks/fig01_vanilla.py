@@ -36,12 +36,10 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 theory_size, network_size = {
@@ -147,7 +145,7 @@ def plot_curves(axes, cases, names):
         curve = sn.fdt_curve(theory.sel(waiting_time=slice(4.8, 7.2)))
         curve = curve.sel(lag=slice(0, 4.81))
         plotting.draw_fdt(
-            axes, curve, linestyle="-", color=color, gid=f"theory, {name}"
+            axes, curve, linestyle="-", color=color, name=f"theory, {name}"
         )
         lags, points = (0.4, 0.8, 1.2, 2.0, 3.2), sn.fdt_curve(network)
         plotting.draw_fdt(axes, points, lags, fmt=marker, color=color, label=name)
@@ -162,10 +160,11 @@ def plot_temperature(axes, values, cases, label):
     for which, (name, style) in enumerate(styles.items()):
         fits = [line(case[which], networks=which == 1) for case in cases]
         size = {"markersize": 2.5 + 3 * which, "label": name}
-        axes.errorbar(
+        plotting.curve(
+            axes,
             list(values),
             [fit.value for fit in fits],
-            [2 * fit.error for fit in fits],
+            [fit.error for fit in fits],
             **style,
             **size,
         )
@@ -196,10 +195,11 @@ for (rate, theory), style in zip(
     curve = sn.fdt_curve(theory, waiting_time=late[-1]).mean("realisation")
     norm = float(theory.norm.sel(time=late[-1], method="nearest").mean())
     square = (curve.displacement + 0.5 * curve.drift) / norm
-    panels["rest"].plot(
+    plotting.curve(
+        panels["rest"],
         1 - square,
         curve.normalised_response,
-        style[0],
+        fmt=style[0],
         linewidth=style[1],
         label=f"$dt={rate}$",
     )
@@ -216,9 +216,9 @@ publish("fdt", figure)
 # %% tags=["hide-input"]
 # Test the claims.
 fits = {rate: line(case[0]) for rate, case in by_rate.items()}
-glue("features", network_size["features"], display=False)
-glue("data_sets", network_size["realisations"], display=False)
-glue("late", f"{late[-1]:g}", display=False)
+glue("features", network_size["features"])
+glue("data_sets", network_size["realisations"])
+glue("late", f"{late[-1]:g}")
 
 
 def above(high, low):
@@ -233,7 +233,7 @@ claim("temperature-grows-with-rate", f"{table} at $dt = 0.1$ to 0.4", min(steps)
 # A line through the two smallest rates, at zero.
 half, whole = (fits[rate] for rate in smaller)
 zero, zero_error = 2 * half.value - whole.value, np.hypot(2 * half.error, whole.error)
-glue("zero", f"{zero:+.5f} ± {zero_error:.5f}", display=False)
+glue("zero", f"{zero:+.5f} ± {zero_error:.5f}")
 claim(
     "temperature-vanishes-with-rate",
     f"a line through $dt = {smaller[0]}$ and {smaller[1]} meets $dt=0$ at {zero:+.5f} ± {zero_error:.5f}, "
@@ -243,7 +243,7 @@ claim(
 
 by_size = {batch: line(case[0]) for batch, case in by_batch.items()}
 middle = max(batches[1:-1], key=lambda batch: by_size[batch].value)
-glue("middle", f"{middle:g}", display=False)
+glue("middle", f"{middle:g}")
 table = ", ".join(f"{fit.value:.4f}" for fit in by_size.values())
 claim(
     "temperature-peaks-in-batch",
@@ -276,7 +276,7 @@ fall, fall_error = (
     1 - ratio,
     ratio * np.hypot(last.error / last.value, first.error / first.value),
 )
-glue("fall", f"{100 * fall:.0f} ± {100 * fall_error:.0f}", display=False)
+glue("fall", f"{100 * fall:.0f} ± {100 * fall_error:.0f}")
 claim(
     "vanilla-constant-at-all-lags",
     f"over lags 1.5 to 2.5 the slope is lower by {100 * fall:.0f} ± {100 * fall_error:.0f} per cent than up to 0.5",
@@ -302,12 +302,10 @@ parts = {
     for rate, values in rest_now.items()
 }
 worst = max(parts, key=lambda rate: parts[rate][0])
-glue(
-    "rest", f"{100 * parts[worst][0]:.2f} ± {100 * parts[worst][1]:.2f}", display=False
-)
-glue("rest_rate", worst, display=False)
-glue("rest_then", f"{float(rest_now[worst][0][0]):.4f}", display=False)
-glue("rest_now", f"{float(rest_now[worst][-1][0]):.5f}", display=False)
+glue("rest", f"{100 * parts[worst][0]:.2f} ± {100 * parts[worst][1]:.2f}")
+glue("rest_rate", worst)
+glue("rest_then", f"{float(rest_now[worst][0][0]):.4f}")
+glue("rest_now", f"{float(rest_now[worst][-1][0]):.5f}")
 claim(
     "no-temperature-in-sat",
     f"after $t={late[-1]:g}$ the ratio is {100 * parts[worst][0]:.2f} ± {100 * parts[worst][1]:.2f} per cent of "

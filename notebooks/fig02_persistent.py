@@ -35,12 +35,10 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 theory_size, network_size, rate = {
@@ -135,7 +133,7 @@ def plot_curves(axes, family, letter):
         name = f"${letter}={value:g}$"
         curve = sn.fdt_curve(theory[algorithm]).sel(lag=slice(0, 4.01))
         plotting.draw_fdt(
-            axes, curve, linestyle="-", color=color, gid=f"theory, {name}"
+            axes, curve, linestyle="-", color=color, name=f"theory, {name}"
         )
         lags, points = (0.1, 0.25, 0.5, 1.0, 2.0, 3.5), sn.fdt_curve(network[algorithm])
         plotting.draw_fdt(axes, points, lags, fmt=marker, color=color, label=name)
@@ -166,16 +164,8 @@ def plot_temperatures(axes, family):
             if 0 < pair[1] < 0.3 * pair[0]
         ]
         x, y, error = np.array(known).reshape(-1, 3).T
-        axes.errorbar(
-            x,
-            y,
-            2 * error,
-            fmt=marker,
-            color=color,
-            linestyle=":",
-            linewidth=0.7,
-            label=name,
-        )
+        look = {"color": color, "linewidth": 0.7, "label": name}
+        plotting.curve(axes, x, y, error, fmt=f"{marker}:", **look)
     axes.set(ylabel="temperature", yscale="log")
 
 
@@ -192,9 +182,9 @@ publish("fdt", figure)
 
 # %% tags=["hide-input"]
 # Test the claims.
-glue("rate", rate, display=False)
-glue("features", network_size["features"], display=False)
-glue("data_sets", network_size["realisations"], display=False)
+glue("rate", rate)
+glue("features", network_size["features"])
+glue("data_sets", network_size["realisations"])
 
 
 def above(high, low):
@@ -223,7 +213,7 @@ first = sn.local_temperature(theory[by_tau[2.0]], lags=(rate / 2,), **nearly)
 part, part_error = (
     float(v[0]) / chords[by_tau[2.0]].value for v in (first.slope, first.error)
 )
-glue("start", f"{100 * part:.1f} ± {100 * part_error:.1f}", display=False)
+glue("start", f"{100 * part:.1f} ± {100 * part_error:.1f}")
 claim(
     "persistent-cold-at-short-lags",
     rf"at $\tau=2$, $b=0.3$ the slope of the first step is {100 * part:.1f} ± {100 * part_error:.1f} per cent of "
@@ -239,19 +229,19 @@ window = sn.local_temperature(
 )
 growth = float(window.slope[1] / window.slope[0])
 growth_error = growth * np.hypot(*(window.error / window.slope).values)
-glue("growth", f"{growth:.1f} ± {growth_error:.1f}", display=False)
+glue("growth", f"{growth:.1f} ± {growth_error:.1f}")
 claim(
     "persistent-constant-beyond-memory",
     rf"at $\tau=4$, $b=0.3$ the slope grows by a factor {growth:.1f} ± {growth_error:.1f} from lag $b\tau$ to $2b\tau$",
     (1.2 - growth) / growth_error,
 )
 limit = 1 / (0.3 * sn.hessian_spectrum(problem, sn.SGD(batch=0.3)).softest)
-glue("limit", f"{limit:.2f}", display=False)
+glue("limit", f"{limit:.2f}")
 for i, name in enumerate(("turning", "turning_later")):
     highest = max(by_tau, key=lambda tau: float(slopes[by_tau[tau]].slope[i]))
-    glue(name, f"{highest:g}", display=False)
+    glue(name, f"{highest:g}")
 highest = max(by_tau, key=lambda tau: chords[by_tau[tau]].value)
-glue("turning_chord", f"{highest:g}", display=False)
+glue("turning_chord", f"{highest:g}")
 
 
 def runs_away(algorithm):
@@ -265,7 +255,7 @@ def runs_away(algorithm):
 
 for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
     without = [value for value, algorithm in family.items() if runs_away(algorithm)]
-    glue(name, ", ".join(f"{value:g}" for value in without), display=False)
+    glue(name, ", ".join(f"{value:g}" for value in without))
 
 # %% [markdown]
 # ```{glue:figure} fdt

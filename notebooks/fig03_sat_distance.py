@@ -34,12 +34,10 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 theory_size, network_size, until = {
@@ -143,31 +141,17 @@ for row, family, label, shown in (
         values = np.array(
             [distance(runs[algorithm], time) for algorithm in family.values()]
         )
-        row[0].errorbar(list(family), values[:, 0], 2 * values[:, 1], **style)
+        plotting.curve(row[0], list(family), values[:, 0], values[:, 1], **style)
     row[0].set(ylabel="final distance $d$", ylim=(0, None))
     for value, color, marker in zip(shown, plotting.SERIES, "osD", strict=False):
-        name = f"theory, ${label}={value:g}$"
-        plotting.draw(
-            row[1],
-            theory[family[value]].distance,
-            color="k",
-            linestyle="-",
-            linewidth=1,
-            gid=name,
-        )
+        name = f"${label}={value:g}$"
+        look = {"color": "k", "linewidth": 1, "name": f"theory, {name}"}
+        plotting.draw(row[1], theory[family[value]].distance, fmt="-", **look)
         points = network[family[value]].distance.sel(
             time=np.arange(2.0, until + 1, until / 20), method="nearest"
         )
-        mean, error = plotting.mean_and_error(points)
-        row[1].errorbar(
-            points.time,
-            mean,
-            2 * error,
-            fmt=marker,
-            color=color,
-            markersize=2.5,
-            label=f"${label}={value:g}$",
-        )
+        look = {"color": color, "markersize": 2.5, "label": name}
+        plotting.draw(row[1], points, band=False, fmt=marker, **look)
     row[1].set(xlabel="time $t$", ylabel="distance $d(t)$", ylim=(0, None))
     row[1].legend()
 panels[0, 0].set(xlabel=r"persistence $\tau$, at $b=0.3$")
@@ -177,9 +161,9 @@ publish("distance", figure)
 
 # %% tags=["hide-input"]
 # Test the claims.
-glue("features", network_size["features"], display=False)
-glue("data_sets", network_size["realisations"], display=False)
-glue("until", f"{until:g}", display=False)
+glue("features", network_size["features"])
+glue("data_sets", network_size["realisations"])
+glue("until", f"{until:g}")
 
 
 def above(high, low):
@@ -205,7 +189,7 @@ claim(
     rf"{table} at $b = 0.1$ to 0.99, highest at $b={middle.batch:g}$",
     min(above(middle, sizes[0]), above(middle, sizes[-1])),
 )
-glue("middle", f"{middle.batch:g}", display=False)
+glue("middle", f"{middle.batch:g}")
 # On the scale of the figure: a distance near zero, at b = 0.99, is not known to a small part of itself.
 height = max(distance(network[algorithm], until)[0] for algorithm in algorithms)
 misfit = {}
@@ -221,9 +205,7 @@ least = min(
 )
 found = f"{100 * misfit[least][0]:+.1f} ± {100 * misfit[least][1]:.1f} per cent"
 glue(
-    "misfit",
-    f"{found} of the largest (b = {least.batch:g}, τ = {least.persistence:g})",
-    display=False,
+    "misfit", f"{found} of the largest (b = {least.batch:g}, τ = {least.persistence:g})"
 )
 claim(
     "theory-on-simulation-sat",
@@ -238,7 +220,6 @@ most = max(moved, key=lambda a: abs(moved[a]))
 glue(
     "moved",
     f"{100 * moved[most]:+.0f} per cent at b = {most.batch:g}, τ = {most.persistence:g}",
-    display=False,
 )
 
 # %% [markdown]

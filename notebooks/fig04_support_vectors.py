@@ -33,12 +33,10 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 size = {
@@ -84,7 +82,8 @@ markers = dict(zip(persistences, "v^oDs", strict=True))
 figure, axes = plt.subplots(figsize=(5.6, 3.8))
 for b in batches:
     mine = [i for i, pair in enumerate(pairs) if pair[0] == b]
-    axes.plot(c[mine], d[mine], "-", color=shades[b], linewidth=0.8, zorder=1)
+    line = {"color": shades[b], "linewidth": 0.8, "zorder": 1, "name": f"$b={b:g}$"}
+    plotting.curve(axes, c[mine], d[mine], fmt="-", **line)
     end = (c[mine[-1]], d[mine[-1]])
     above = {"xytext": (0, 9), "textcoords": "offset points", "ha": "center"}
     axes.annotate(f"$b={b:g}$", end, color=shades[b], fontsize=8, **above)
@@ -95,11 +94,9 @@ for i, (b, tau) in enumerate(pairs):
         "elinewidth": 0.8,
         "label": rf"$b={b:g}$, $\tau={tau:g}$",
     }
-    axes.errorbar(c[i], d[i], 2 * d_error[i], 2 * c_error[i], fmt=markers[tau], **bars)
+    plotting.curve(axes, c[i], d[i], d_error[i], c_error[i], fmt=markers[tau], **bars)
 by_tau = [
-    axes.plot(
-        [], [], markers[tau], color="0.3", linestyle="none", label=rf"$\tau={tau:g}$"
-    )[0]
+    axes.plot([], [], markers[tau], color="0.3", label=rf"$\tau={tau:g}$")[0]
     for tau in persistences
 ]
 axes.legend(handles=by_tau, loc="lower left", fontsize=7)
@@ -115,11 +112,11 @@ publish("support", figure)
 
 # %% tags=["hide-input"]
 # Test the claims.
-glue("features", size["features"], display=False)
-glue("data_sets", size["realisations"], display=False)
-glue("pairs", len(pairs), display=False)
+glue("features", size["features"])
+glue("data_sets", size["realisations"])
+glue("pairs", len(pairs))
 correlation = np.corrcoef(c, d)[0, 1]
-glue("correlation", f"{correlation:.2f}", display=False)
+glue("correlation", f"{correlation:.2f}")
 count = fraction.sizes["realisation"]
 left_out = []  # the same without one of the data sets
 for i in range(count):
@@ -161,7 +158,7 @@ claim(
 )
 for name in "dc":
     mean, error = change(name, (0.4, 2.0), (0.8, 2.0))
-    glue(f"both_{name}", f"{mean:+.4f} ± {error:.4f}", display=False)
+    glue(f"both_{name}", f"{mean:+.4f} ± {error:.4f}")
 
 # %% [markdown]
 # ```{glue:figure} support

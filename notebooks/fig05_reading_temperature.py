@@ -32,12 +32,10 @@ seed = 0
 # Set up.
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 vanilla_size, persistent_size = {
@@ -103,22 +101,19 @@ for axes, run, waits, longest in (
             .sel(lag=slice(0, longest))
         )
         color = shade(0.15 + 0.85 * i / (len(waits) - 1))
-        axes.plot(
-            curve.normalised_correlation,
-            curve.normalised_response,
-            "-",
-            color=color,
-            linewidth=1,
-        )
+        x, y = curve.normalised_correlation, curve.normalised_response
+        look = {"color": color, "linewidth": 1, "name": f"$t_w={wait:g}$"}
+        plotting.curve(axes, x, y, fmt="-", **look)
     axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
 norm = float(vanilla.norm.sel(time=slice(fit.waiting_times[0], None)).mean())
 pooled = fit.curve.mean("realisation")
 slope, offset = np.polyfit(pooled.integrated_response, pooled.displacement, 1)
 chi = np.array([0.0, float(pooled.integrated_response[-1])])
-left.plot(
+plotting.curve(
+    left,
     1 - (slope * chi + offset) / norm,
     chi / norm,
-    "--",
+    fmt="--",
     color=plotting.COLORS["red"],
     linewidth=1.5,
     zorder=5,
@@ -136,16 +131,9 @@ for count, marker, color in zip(
         waiting_time=slice(None, None, 2)
     )
     row = row.sel(waiting_time=slice(end - 3, None))
-    right.errorbar(
-        row.waiting_time,
-        row.slope,
-        2 * row.error,
-        fmt=marker,
-        color=color,
-        markersize=2.5,
-        label=f"$n={count}$",
-    )
-right.axhline(0.2, color="0.5", linestyle="--", linewidth=1)
+    look = {"color": color, "markersize": 2.5, "label": f"$n={count}$"}
+    plotting.curve(right, row.waiting_time, row.slope, row.error, fmt=marker, **look)
+plotting.curve(right, None, 0.2, fmt="--", color="0.5", linewidth=1, name="paper")
 right.set(
     xlabel="waiting time $t_w$",
     ylabel="slope of the last $n$ points",
@@ -157,15 +145,14 @@ publish("reading", figure)
 
 # %% tags=["hide-input"]
 # Test the claims.
-glue("fit", f"{fit.value:.5f} ± {fit.error:.5f}", display=False)
-glue("waits", len(fit.waiting_times), display=False)
-glue("first_wait", f"{fit.waiting_times[0]:g}", display=False)
-glue("end", end, display=False)
+glue("fit", f"{fit.value:.5f} ± {fit.error:.5f}")
+glue("waits", len(fit.waiting_times))
+glue("first_wait", f"{fit.waiting_times[0]:g}")
+glue("end", end)
 for name, upto in (("short", 0.5), ("long", 4.0)):
     glue(
         name,
         f"{sn.effective_temperature(vanilla, lags=(0.0, upto)).value:.4f}",
-        display=False,
     )
 
 slopes = {}
@@ -177,8 +164,8 @@ for window in ((0.2, 0.6), (1.0, 2.0)):  # around the memory of the batch, and b
     except sn.NoPlateauError as refusal:
         slopes[window] = refusal.estimate
 around, beyond = slopes.values()
-glue("around", f"{around.value:.3f} ± {around.error:.3f}", display=False)
-glue("beyond", f"{beyond.value:.3f} ± {beyond.error:.3f}", display=False)
+glue("around", f"{around.value:.3f} ± {around.error:.3f}")
+glue("beyond", f"{beyond.value:.3f} ± {beyond.error:.3f}")
 claim(
     "persistent-temperature-0.2",
     rf"at $\tau=2$ the slope over lags from 1 to 2 is {beyond.value:.3f} ± {beyond.error:.3f}, around $b\tau=0.4$ "

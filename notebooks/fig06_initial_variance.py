@@ -30,12 +30,10 @@ seed = 0
 # Set up.
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 theory_size, network_size, rate = {
@@ -101,30 +99,19 @@ for variance, color, marker, style in zip(
     name = f"$R_0={variance:g}$"
     curve = sn.fdt_curve(theory[variance], waiting_time=[3.0, 3.5, 4.0])
     curve = curve.sel(lag=slice(0, 3.001))
-    plotting.draw_fdt(left, curve, color=color, linestyle=style, gid=f"theory, {name}")
+    plotting.draw_fdt(left, curve, color=color, linestyle=style, name=f"theory, {name}")
     points = sn.fdt_curve(network[variance])
     at = (0.2, 0.5, 1.0, 2.0)
     plotting.draw_fdt(left, points, at, fmt=marker, color=color, label=name)
     slope = local[variance]
     nested = {"fillstyle": "none", "markersize": 3 + 2 * variances.index(variance)}
-    right.errorbar(
-        slope.lag,
-        slope.slope,
-        2 * slope.error,
-        fmt=marker,
-        color=color,
-        label=name,
-        **nested,
-    )
+    look = {"fmt": marker, "color": color, "label": name} | nested
+    plotting.curve(right, slope.lag, slope.slope, slope.error, **look)
 left.legend()
-right.axhline(0.05, color="0.5", linestyle="--", linewidth=1)
-right.axvline(
-    algorithm.batch * algorithm.persistence,
-    color="0.8",
-    linewidth=1,
-    linestyle="-",
-    zorder=0,
-)
+plotting.curve(right, None, 0.05, fmt="--", color="0.5", linewidth=1, name="paper")
+memory = algorithm.batch * algorithm.persistence
+faint = {"color": "0.8", "linewidth": 1, "zorder": 0}
+plotting.curve(right, memory, None, fmt="-", name=r"$b\tau$", **faint)
 right.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", xscale="log", yscale="log")
 plotting.plain_ticks(right.xaxis, [0.1, 0.2, 0.5, 1, 2])
 plotting.plain_ticks(right.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
@@ -132,9 +119,9 @@ publish("initial", figure)
 
 # %% tags=["hide-input"]
 # Test the claims.
-glue("features", network_size["features"], display=False)
-glue("data_sets", network_size["realisations"], display=False)
-glue("rate", rate, display=False)
+glue("features", network_size["features"])
+glue("data_sets", network_size["realisations"])
+glue("rate", rate)
 
 
 def span(dataset):
@@ -156,7 +143,7 @@ worst = max(
     changes, key=lambda variance: abs(changes[variance][0]) + 3 * changes[variance][1]
 )
 found = f"{100 * changes[worst][0]:+.1f} ± {100 * changes[worst][1]:.1f}"
-glue("change", found, display=False)
+glue("change", found)
 claim(
     "independent-of-start",
     f"from $R_0=1$ to $R_0={worst:g}$ the chord of the FDT plot up to lag 1 changes by {found} per cent",
@@ -167,15 +154,11 @@ values = [
     f"{float(v):.3f} ± {float(e):.3f}"
     for v, e in zip(beyond.slope, beyond.error, strict=True)
 ]
-glue("beyond", values[0], display=False)
-glue("farther", values[1], display=False)
+glue("beyond", values[0])
+glue("farther", values[1])
 crossing = float(np.interp(0.05, local[1.0].slope[:4], local[1.0].lag[:4]))
-glue("crossing", f"{crossing:.2f}", display=False)
-glue(
-    "part",
-    f"{100 * crossing / (algorithm.batch * algorithm.persistence):.0f}",
-    display=False,
-)
+glue("crossing", f"{crossing:.2f}")
+glue("part", f"{100 * crossing / (algorithm.batch * algorithm.persistence):.0f}")
 claim(
     "persistent-temperature-0.05",
     rf"at the lag $b\tau=0.6$ the slope is {values[0]}, at twice that {values[1]}; it passes 0.05 at {crossing:.2f}",

@@ -31,12 +31,10 @@ seed = 0
 # Set up.
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 theory_size, network_size, until = {
@@ -97,22 +95,23 @@ for axes, family, letter in ((panels[0], by_batch, "b"), (panels[1], by_tau, r"\
     for (value, algorithm), color, marker in zip(
         family.items(), plotting.SERIES, "osD^v", strict=False
     ):
-        name = f"theory, ${letter}={value:g}$"
+        label = f"${letter}={value:g}$"
         curve = theory[algorithm].unsatisfied.sel(time=slice(0.2, None))
-        plotting.draw(axes, curve, color=color, linestyle="-", linewidth=1, gid=name)
+        plotting.draw(
+            axes,
+            curve,
+            color=color,
+            linestyle="-",
+            linewidth=1,
+            name=f"theory, {label}",
+        )
         stop = float(network[algorithm].stopping_time.mean())
         times = np.geomspace(1.0, stop, 16)
         points = network[algorithm].unsatisfied.sel(time=times, method="nearest")
-        mean, error = plotting.mean_and_error(points)
-        bars = {
-            "color": color,
-            "fmt": marker,
-            "markersize": 3,
-            "elinewidth": 0.7,
-            "label": f"${letter}={value:g}$",
-        }
-        axes.errorbar(points.time, mean, 2 * error, **bars)
-        axes.axvline(stop, color=color, linestyle="--", linewidth=0.7, zorder=0)
+        bars = {"color": color, "markersize": 3, "elinewidth": 0.7, "label": label}
+        plotting.draw(axes, points, band=False, fmt=marker, **bars)
+        line = {"color": color, "linewidth": 0.7, "zorder": 0, "name": f"stop, {label}"}
+        plotting.curve(axes, stop, None, fmt="--", **line)
     axes.set(xlabel="time $t$", xscale="log")
     axes.legend(fontsize=7)
 panels[0].set(ylabel="fraction within the margin $c(t)$")
@@ -120,9 +119,9 @@ publish("stopping", figure)
 
 # %% tags=["hide-input"]
 # Test the claims.
-glue("features", network_size["features"], display=False)
-glue("data_sets", network_size["realisations"], display=False)
-glue("until", f"{until:g}", display=False)
+glue("features", network_size["features"])
+glue("data_sets", network_size["realisations"])
+glue("until", f"{until:g}")
 # Compared while all networks still train: the last recorded time before the first of them stops.
 last = {
     a: 2 * np.floor((min(until, float(network[a].stopping_time.min())) - 0.1) / 2)
@@ -144,7 +143,6 @@ found = f"{100 * misfit[least][0]:+.1f} ± {100 * misfit[least][1]:.1f} per cent
 glue(
     "misfit",
     f"{found} (b = {least.batch:g}, τ = {least.persistence:g}, t = {last[least]:g})",
-    display=False,
 )
 claim(
     "theory-on-support-vectors",
@@ -153,16 +151,8 @@ claim(
     (0.1 - abs(misfit[least][0])) / misfit[least][1],
 )
 nearly = by_batch[0.8]
-glue(
-    "onward",
-    f"{float(theory[nearly].unsatisfied.isel(time=-1).mean()):.2f}",
-    display=False,
-)
-glue(
-    "frozen",
-    f"{float(network[nearly].unsatisfied.isel(time=-1).mean()):.2f}",
-    display=False,
-)
+glue("onward", f"{float(theory[nearly].unsatisfied.isel(time=-1).mean()):.2f}")
+glue("frozen", f"{float(network[nearly].unsatisfied.isel(time=-1).mean()):.2f}")
 final = {
     a: plotting.mean_and_error(network[a].unsatisfied.isel(time=-1)) for a in algorithms
 }
@@ -192,10 +182,10 @@ energy = {
 high = max(algorithms, key=lambda a: energy[a][0])
 clear = max(algorithms, key=lambda a: (energy[a][0] - 1e-9) / energy[a][1])
 inside = sum(1e-10 <= mean <= 1e-9 for mean, _ in energy.values())
-glue("inside", f"{inside} of {len(algorithms)}", display=False)
+glue("inside", f"{inside} of {len(algorithms)}")
 for name, case in (("highest", high), ("clearest", clear)):
     words = f"{energy[case][0]:.0e} ± {energy[case][1]:.0e} at b = {case.batch:g}, τ = {case.persistence:g}"
-    glue(name, words, display=False)
+    glue(name, words)
 claim(
     "energy-at-stop",
     rf"in {inside} of {len(algorithms)} cases the loss per feature is between $10^{{-10}}$ and $10^{{-9}}$; at "
@@ -203,7 +193,7 @@ claim(
     (1e-9 - energy[clear][0]) / energy[clear][1],
 )
 never = int(sum(np.isnan(network[a].stopping_time).sum() for a in algorithms))
-glue("never", never, display=False)
+glue("never", never)
 
 # %% [markdown]
 # ```{glue:figure} stopping

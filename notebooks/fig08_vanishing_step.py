@@ -37,12 +37,10 @@ seed = 0
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 sizes, portions, portion, rates = {
@@ -101,7 +99,8 @@ for axes, (name, label) in zip(panels.flat, observables.items(), strict=True):
         algorithms.items(), ("blue", "red"), strict=True
     ):
         exact = getattr(sn.solve_statics(problem, algorithm), name)
-        axes.axhline(exact, color=plotting.COLORS[color], linestyle="--", linewidth=1)
+        level = {"color": plotting.COLORS[color], "linewidth": 1}
+        plotting.curve(axes, None, exact, fmt="--", name=f"{title}, exact", **level)
         for i, features in enumerate(sizes):
             settled = [
                 rate
@@ -112,10 +111,11 @@ for axes, (name, label) in zip(panels.flat, observables.items(), strict=True):
                 plotting.mean_and_error(runs[features, algorithm, rate][name])
                 for rate in settled
             ]
-            axes.errorbar(
+            plotting.curve(
+                axes,
                 settled,
                 [float(mean) for mean, _ in values],
-                [2 * float(error) for _, error in values],
+                [float(error) for _, error in values],
                 fmt=markers[features],
                 fillstyle="none",
                 markersize=3 + 2 * i,
@@ -138,8 +138,8 @@ missing = sorted(
         if isinstance(a, sn.GD) and bool(np.isnan(run.norm).any())
     }
 )
-glue("missing", ", ".join(f"{rate:g}" for rate in missing) or "none", display=False)
-glue("data_sets", data_sets, display=False)
+glue("missing", ", ".join(f"{rate:g}" for rate in missing) or "none")
+glue("data_sets", data_sets)
 
 
 def difference(name, high, low, features, rate=smallest):
@@ -152,7 +152,7 @@ def difference(name, high, low, features, rate=smallest):
 
 gd, sgd = algorithms.values()
 gaps = {name: difference(name, sgd, gd, sizes[-1]) for name in observables}
-glue("gap", f"{gaps['loss'][0]:.4f} ± {gaps['loss'][1]:.4f}", display=False)
+glue("gap", f"{gaps['loss'][0]:.4f} ± {gaps['loss'][1]:.4f}")
 claim(
     "plateaus-differ",
     f"at $dt={smallest:g}$ the loss of SGD is higher by {gaps['loss'][0]:.4f} ± {gaps['loss'][1]:.4f}, "
@@ -191,12 +191,8 @@ explained = (
     sn.solve_statics(problem, sgd).magnetization
     - sn.solve_statics(problem, gd).magnetization
 )
-glue("explained", f"{explained:.4f}", display=False)
-glue(
-    "measured",
-    f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.4f}",
-    display=False,
-)
+glue("explained", f"{explained:.4f}")
+glue("measured", f"{gaps['magnetization'][0]:.4f} ± {gaps['magnetization'][1]:.4f}")
 
 # %% [markdown]
 # ```{glue:figure} plateaus

@@ -34,12 +34,10 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 theory_size, network_size, rate = {
@@ -126,7 +124,7 @@ for axes, family, label in (
                 for algorithm in family.values()
             ]
         )
-        axes.errorbar(list(family), values[:, 0], 2 * values[:, 1], **style)
+        plotting.curve(axes, list(family), values[:, 0], values[:, 1], **style)
     axes.set(xlabel=label, ylabel="final distance $d$", ylim=(0, None))
 panels[0].legend()
 for family, color, marker, name in (
@@ -139,15 +137,8 @@ for family, color, marker, name in (
     x, x_error, y, y_error = np.array(
         [[float(v) for pair in both for v in pair] for both in pairs]
     ).T
-    panels[2].errorbar(
-        x,
-        y,
-        2 * y_error,
-        2 * x_error,
-        fmt=marker,
-        color=plotting.COLORS[color],
-        label=name,
-    )
+    look = {"fmt": marker, "color": plotting.COLORS[color], "label": name}
+    plotting.curve(panels[2], x, y, y_error, x_error, **look)
 panels[2].set(
     xlabel=r"$T_\mathrm{int}$ (theory)",
     ylabel="final distance $d$ (theory)",
@@ -159,9 +150,9 @@ publish("distance", figure)
 
 # %% tags=["hide-input"]
 # Test the claims.
-glue("rate", rate, display=False)
-glue("features", network_size["features"], display=False)
-glue("data_sets", network_size["realisations"], display=False)
+glue("rate", rate)
+glue("features", network_size["features"])
+glue("data_sets", network_size["realisations"])
 
 
 def above(high, low):
@@ -197,12 +188,8 @@ least = min(
     misfit,
     key=lambda algorithm: (0.1 - abs(misfit[algorithm][0])) / misfit[algorithm][1],
 )
-glue(
-    "misfit",
-    f"{100 * misfit[least][0]:+.1f} ± {100 * misfit[least][1]:.1f}",
-    display=False,
-)
-glue("least", f"b = {least.batch:g}, τ = {least.persistence:g}", display=False)
+glue("misfit", f"{100 * misfit[least][0]:+.1f} ± {100 * misfit[least][1]:.1f}")
+glue("least", f"b = {least.batch:g}, τ = {least.persistence:g}")
 # Both measures, ranked: how many of the 45 pairs of parameters does the other order in the same way?
 heat = np.array([chords(a).values for a in algorithms])
 away = np.array([float(final(network[a])[0]) for a in algorithms])
@@ -222,7 +209,7 @@ def alike(temperatures):
 count = heat.shape[1]
 left_out = [alike(np.delete(heat, i, axis=1).mean(axis=1)) for i in range(count)]
 correlation, error = alike(mean), np.sqrt((count - 1) * np.var(left_out))
-glue("pairs", f"{agree.sum()} of {agree.size}", display=False)
+glue("pairs", f"{agree.sum()} of {agree.size}")
 claim(
     "two-measures-agree",
     rf"{agree.sum()} of {agree.size} pairs of parameters are in the same order by $d$ and by $T_\mathrm{{int}}$; "

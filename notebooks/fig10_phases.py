@@ -44,13 +44,11 @@ seed = 0
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from myst_nb import glue
 from scipy.optimize import linprog
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 size = {
@@ -116,31 +114,14 @@ choices = {  # alpha, Delta, where in the paper, phase that the paper says
 }
 figure, axes = plt.subplots(figsize=(6.4, 3.2))
 line = np.geomspace(0.2, 8, 80)
-axes.plot(
-    line,
-    [sn.critical_alpha(delta) for delta in line],
-    color=plotting.COLORS["black"],
-    linestyle="-",
-)
-axes.errorbar(
-    deltas,
-    border,
-    2 * border_error,
-    fmt="o",
-    color=plotting.COLORS["blue"],
-    label="linear programs",
-)
+exact = [sn.critical_alpha(delta) for delta in line]
+plotting.curve(axes, line, exact, fmt="k-", name=r"$\alpha_c$")
+look = {"color": plotting.COLORS["blue"], "label": "linear programs"}
+plotting.curve(axes, deltas, border, border_error, fmt="o", **look)
 for (name, (alpha, delta, phase)), marker in zip(choices.items(), "sD^v", strict=True):
     color = plotting.COLORS["red" if phase == "UNSAT" else "green"]
-    axes.plot(
-        delta,
-        alpha,
-        marker,
-        color=color,
-        markersize=6,
-        label=f"{name} ({phase})",
-        linestyle="none",
-    )
+    look = {"color": color, "markersize": 6, "label": f"{name} ({phase})"}
+    plotting.curve(axes, delta, alpha, fmt=marker, **look)
 axes.set(
     xscale="log",
     yscale="log",
@@ -154,15 +135,14 @@ axes.text(2.0, 0.7, "SAT: separable")
 axes.text(3.0, 18, "UNSAT")
 axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7)
 publish("phases", figure)
-glue("features", size["features"], display=False)
-glue("data_sets", size["data_sets"], display=False)
-glue("at_one", f"{sn.critical_alpha(1.0):.3f}", display=False)
-glue("at_half", f"{sn.critical_alpha(0.5):.3f}", display=False)
+glue("features", size["features"])
+glue("data_sets", size["data_sets"])
+glue("at_one", f"{sn.critical_alpha(1.0):.3f}")
+glue("at_half", f"{sn.critical_alpha(0.5):.3f}")
 excess = border / theory - 1
 glue(
     "excess",
     f"{100 * excess.mean():+.0f} ± {100 * np.sqrt(np.sum((border_error / theory) ** 2)) / 4:.0f}",
-    display=False,
 )
 
 inside = [

@@ -32,11 +32,10 @@ seed = 0
 # Set up.
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
 from sgdnoise import plotting
+from sgdnoise.report import glue, publish
 
 plotting.use_style()
 size = {
@@ -80,24 +79,21 @@ figure, panels = plt.subplots(1, 4, figsize=(9.0, 2.8))
 line = np.geomspace(0.08, 1.0, 40)
 for axes, (name, label) in zip(panels, observables.items(), strict=True):
     exact = [getattr(sn.solve_statics(problem, sn.SGD(batch=b)), name) for b in line]
-    axes.plot(
-        line,
-        exact,
-        color=plotting.COLORS["black"],
-        linestyle="-",
-        label=r"static theory at $\lambda/b$",
-    )
+    plotting.curve(axes, line, exact, fmt="k-", label=r"static theory at $\lambda/b$")
     level = getattr(sn.solve_statics(problem, sn.GD()), name)
-    axes.axhline(level, color="0.6", linestyle=":", label=r"GD at $\lambda$")
+    plotting.curve(
+        axes, None, level, color="0.6", linestyle=":", label=r"GD at $\lambda$"
+    )
     for runs, marker, color, title, shift in (
         (sgd, "o", "red", r"SGD$(b,\lambda)$", 1.0),
         (gd, "s", "blue", r"GD$(\lambda/b)$", 1.06),
     ):
         values = [plotting.mean_and_error(run[name]) for run in runs.values()]
-        axes.errorbar(
+        plotting.curve(
+            axes,
             shift * np.array(batches),
             [float(mean) for mean, _ in values],
-            [2 * float(error) for _, error in values],
+            [float(error) for _, error in values],
             fmt=marker,
             color=plotting.COLORS[color],
             label=title,
@@ -108,9 +104,9 @@ figure.legend(
     *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4
 )
 publish("ridge", figure)
-glue("features", size["features"], display=False)
-glue("data_sets", size["realisations"], display=False)
-glue("rate", size["learning_rate"], display=False)
+glue("features", size["features"])
+glue("data_sets", size["realisations"])
+glue("rate", size["learning_rate"])
 gaps = {
     b: plotting.mean_and_error(sgd[b]["magnetization"] - gd[b]["magnetization"])
     for b in batches
@@ -119,14 +115,9 @@ worst = max(batches, key=lambda b: abs(float(gaps[b][0])))
 glue(
     "gap",
     f"{float(gaps[worst][0]):+.4f} ± {float(gaps[worst][1]):.4f} (at b = {worst:g})",
-    display=False,
 )
 spread = sn.solve_statics(problem, sn.SGD(batch=0.1)).magnetization
-glue(
-    "spread",
-    f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f}",
-    display=False,
-)
+glue("spread", f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f}")
 
 # %% [markdown]
 # ```{glue:figure} ridge

@@ -49,15 +49,15 @@ seed = 0
 
 # %% tags=["hide-input"]
 # Set up.
+import json
+
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import HTML, display
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild import live
-from bookbuild.figures import publish
 from sgdnoise import plotting
+from sgdnoise.report import glue, publish
 
 plotting.use_style()
 theory_size, batches, persistences = {
@@ -236,7 +236,10 @@ content = {
 
 # %% tags=["remove-input"]
 # The scripts of the page (book/live) read this and fill the element at the top, which is hidden where they do not run.
-display(HTML(live.shipped(content)))
+text = json.dumps(content, separators=(",", ":"), allow_nan=False).replace(
+    "<", "\\u003c"
+)
+display(HTML(f'<script type="application/json" id="live-content">{text}</script>'))
 
 # %% [markdown]
 # ## The same, printed
@@ -280,13 +283,15 @@ figure, panels = plt.subplots(2, 3, figsize=(7.4, 4.6))
 for row, (phase, about) in zip(panels, phases.items(), strict=True):
     for (setting, name), color in zip(shown.items(), plotting.SERIES, strict=False):
         looks = [
-            {"color": "0.55", "linewidth": 3, "gid": f"theory, {name}"},
+            {"color": "0.55", "linewidth": 3, "name": f"theory, {name}"},
             {"color": color, "linewidth": 1, "label": name},
         ]
         for data, look in zip(pairs[phase][setting], looks, strict=True):
-            row[0].plot(data.time, data.distance, "-", **look)
-            row[1].plot(data.time, data.loss, "-", **look)
-            row[2].plot(data.integrated_response, displacement(data), "-", **look)
+            plotting.curve(row[0], data.time, data.distance, fmt="-", **look)
+            plotting.curve(row[1], data.time, data.loss, fmt="-", **look)
+            plotting.curve(
+                row[2], data.integrated_response, displacement(data), fmt="-", **look
+            )
     row[0].set(
         xlabel="time $t$", ylabel=f"{about['label']}\ndistance $d$", ylim=(0, None)
     )
@@ -298,12 +303,12 @@ for row, (phase, about) in zip(panels, phases.items(), strict=True):
         ylabel="displacement $B$",
         ylim=(0, highest),
     )
-    glue(f"wait_{phase}", f"{about['wait']:g}", display=False)
-    glue(f"rate_{phase}", f"{about['rate']:g}", display=False)
+    glue(f"wait_{phase}", f"{about['wait']:g}")
+    glue(f"rate_{phase}", f"{about['rate']:g}")
 panels[0, 1].plot([], [], color="0.55", linewidth=3, label="theory")
 panels[0, 1].legend()
 publish("live", figure)
-glue("features", first["features"], display=False)
+glue("features", first["features"])
 
 # %% tags=["hide-input"]
 # Read off distances and slopes.
@@ -314,14 +319,11 @@ for phase, about in phases.items():
             float(data.distance.sel(time=slice(about["wait"], None)).mean())
             for data in (run, solved)
         ]
-        glue(
-            f"distance_{name}", f"{late[0]:.3f} (theory: {late[1]:.3f})", display=False
-        )
+        glue(f"distance_{name}", f"{late[0]:.3f} (theory: {late[1]:.3f})")
         end = run.isel(time=-1)
         glue(
             f"slope_{name}",
             f"{float(displacement(run)[-1] / end.integrated_response):.2g}",
-            display=False,
         )
 
 # %% [markdown]

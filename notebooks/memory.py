@@ -39,13 +39,12 @@ seed = 0
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Circle, FancyArrowPatch
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
 from sgdnoise import plotting
 from sgdnoise.dmft.population import Population
 from sgdnoise.dmft.weights import Weights
+from sgdnoise.report import glue, publish
 
 plotting.use_style()
 size = {
@@ -98,22 +97,25 @@ for t in range(steps):
 # Draw the toy and its kernel.
 time = dt * np.arange(steps + 1)
 figure, (left, right) = plt.subplots(1, 2)
-left.plot(time, x, "-", color=blue, label="$x$, from both equations")
-left.plot(time[::5], alone[::5], "o", color=red, label="$x$, from one with memory")
-left.plot(time, y, "--", color=green, label="$y$, left out")
-left.plot(
+plotting.curve(left, time, x, fmt="-", color=blue, label="$x$, from both equations")
+plotting.curve(
+    left, time[::5], alone[::5], fmt="o", color=red, label="$x$, from one with memory"
+)
+plotting.curve(left, time, y, fmt="--", color=green, label="$y$, left out")
+plotting.curve(
+    left,
     time,
     (1 - dt * a) ** np.arange(steps + 1),
-    ":",
+    fmt=":",
     color="0.5",
     label="$x$ without $y$",
 )
 left.set(xlabel="time", ylim=(0, 1.05))
 left.legend()
-right.plot(time[1:], kernel / dt, "-", color="k")
+plotting.curve(right, time[1:], kernel / dt, fmt="-", color="k", name="$K/dt$")
 right.set(xlabel="how long ago", ylabel="memory kernel $K/dt$", ylim=(0, None))
 publish("toy", figure)
-glue("toy_gap", f"{np.abs(x - alone).max():.0e}", display=False)
+glue("toy_gap", f"{np.abs(x - alone).max():.0e}")
 
 # %% [markdown]
 # ```{glue:figure} toy
@@ -293,20 +295,24 @@ times = dt * np.arange(steps + 1)
 figure, (left, right) = plt.subplots(1, 2)
 largest = np.argmax(np.abs(within[:, -1] - without[:, -1]))
 shown = int(largest)  # of the samples the one with the largest answer
-left.plot(times, without[shown], "--", color="0.4", label="trained without it")
-left.plot(times, within[shown], "-", color=blue, label="trained with it")
-left.plot(
+plotting.curve(
+    left, times, without[shown], fmt="--", color="0.4", label="trained without it"
+)
+plotting.curve(left, times, within[shown], fmt="-", color=blue, label="trained with it")
+plotting.curve(
+    left,
     times[::3],
     (without + answer)[shown, ::3],
-    "o",
+    fmt="o",
     color=red,
     label="without it, and the answer",
 )
 left.set(xlabel="time $t$", ylabel=r"field of one sample, $h_\mu(t)$")
 left.legend()
-right.plot(answer[:, -1], (within - without)[:, -1], "o", color=blue)
+last = (within - without)[:, -1]
+plotting.curve(right, answer[:, -1], last, fmt="o", color=blue, name="samples")
 ends = np.array([0.0, 1.05 * answer[:, -1].max()])
-right.plot(ends, ends, "-", color="0.6", linewidth=1, zorder=0)
+plotting.curve(right, ends, ends, fmt="-", color="0.6", zorder=0, name="equal")
 right.set(
     xlabel="answer by the theory",
     ylabel="answer in the network",
@@ -317,10 +323,10 @@ miss = np.sqrt(
     np.mean((within - without - answer)[:, -1] ** 2)
     / np.mean((within - without)[:, -1] ** 2)
 )
-glue("miss", f"{100 * miss:.0f}", display=False)
-glue("largest", f"{np.abs(answer[:, -1]).max():.1f}", display=False)
-glue("features", N, display=False)
-glue("taken_out", size["taken_out"], display=False)
+glue("miss", f"{100 * miss:.0f}")
+glue("largest", f"{np.abs(answer[:, -1]).max():.1f}")
+glue("features", N)
+glue("taken_out", size["taken_out"])
 
 # %% [markdown]
 # ```{glue:figure} answer
@@ -362,17 +368,15 @@ lag = rate * np.arange(length - wait)
 for (name, (R, Gamma, M)), color, style in zip(
     found.items(), (blue, red, green), ("-", "--", "-."), strict=True
 ):
-    panels[0].plot(
+    look = {"linestyle": style, "color": color, "label": name}
+    plotting.curve(
+        panels[0],
         lag + rate,
         R[wait + 1 :, wait][: lag.size],
-        linestyle=style,
-        color=color,
-        label=name,
+        **look,
     )
-    panels[1].plot(
-        lag[1:], -Gamma[wait + 1 :, wait] / rate, linestyle=style, color=color
-    )
-    panels[2].plot(lag, M[wait:, wait] / M[wait, wait], linestyle=style, color=color)
+    plotting.curve(panels[1], lag[1:], -Gamma[wait + 1 :, wait] / rate, **look)
+    plotting.curve(panels[2], lag, M[wait:, wait] / M[wait, wait], **look)
 panels[0].set(ylabel="response $R(t,t')$", ylim=(0, None))
 panels[1].set(ylabel=r"memory $-\Gamma(t,t')/dt$")
 panels[2].set(ylabel="noise $M(t,t')/M(t',t')$", ylim=(0, None))
@@ -384,8 +388,8 @@ short, long = (
     float(found[name][2][wait + 1, wait] / found[name][2][wait, wait])
     for name in list(algorithms)[1:]
 )
-glue("noise_sgd", f"{short:.2f}", display=False)
-glue("noise_psgd", f"{long:.2f}", display=False)
+glue("noise_sgd", f"{short:.2f}")
+glue("noise_psgd", f"{long:.2f}")
 
 # %% [markdown]
 # ```{glue:figure} kernels

@@ -34,11 +34,10 @@ seed = 0
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown, display
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
 from sgdnoise import plotting
+from sgdnoise.report import glue, publish
 
 plotting.use_style()
 sizes, data_sets = {
@@ -124,20 +123,10 @@ for row, (phase, runs) in zip(panels, phases.items(), strict=True):
         means, errors = np.array([plotting.mean_and_error(run[name]) for run in runs]).T
         fit, fit_errors, misfit = straight_line(means, errors)
         line = np.array([0, 1 / min(sizes)])
-        axes.errorbar(
-            1 / np.array(sizes),
-            means,
-            2 * errors,
-            fmt="o",
-            color=plotting.COLORS["blue"],
-        )
-        axes.plot(
-            line,
-            fit[0] + fit[1] * line,
-            color=plotting.COLORS["red"],
-            linestyle="-",
-            linewidth=1,
-        )
+        look = {"fmt": "o", "color": plotting.COLORS["blue"], "name": "networks"}
+        plotting.curve(axes, 1 / np.array(sizes), means, errors, **look)
+        look = {"color": plotting.COLORS["red"], "linewidth": 1, "name": "fit"}
+        plotting.curve(axes, line, fit[0] + fit[1] * line, fmt="-", **look)
         axes.set(
             title=f"{phase}: ${letter}$", xlim=(-0.1 / min(sizes), 1.1 / min(sizes))
         )
@@ -145,7 +134,7 @@ for row, (phase, runs) in zip(panels, phases.items(), strict=True):
 for axes in panels[1]:
     axes.set_xlabel("$1/N$")
 publish("finite_size", figure)
-glue("sizes", ", ".join(map(str, sizes)), display=False)
+glue("sizes", ", ".join(map(str, sizes)))
 
 # %% [markdown]
 # ```{glue:figure} finite_size
@@ -181,9 +170,8 @@ largest = max(table, key=lambda line: abs(line[3]) / line[5])
 glue(
     "largest",
     f"{WORDS[largest[1]]} in the {largest[0]} phase, at {abs(largest[3]) / largest[5]:.1f} standard errors",
-    display=False,
 )
-glue("freedom", len(sizes) - 2, display=False)
+glue("freedom", len(sizes) - 2)
 visible = []
 for phase, letter, _, slope, *_ in table:
     if phase == "UNSAT":
@@ -192,11 +180,11 @@ for phase, letter, _, slope, *_ in table:
             sizes[-1] / 750
         )
         visible.append(abs(slope) / 750 / (spread / np.sqrt(100)))
-glue("visible", f"{max(visible):.1f}", display=False)
+glue("visible", f"{max(visible):.1f}")
 (settled,) = (
     limit for phase, letter, limit, *_ in table if (phase, letter) == ("SAT", "c")
 )
-glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}", display=False)
+glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}")
 
 # %% [markdown]
 # The misfit should be about {glue:}`freedom`, the number of sizes less two. The correction that stands out

@@ -59,11 +59,10 @@ seed = 0
 # Set up.
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
 from sgdnoise import plotting
+from sgdnoise.report import glue, publish
 
 plotting.use_style()
 size = {
@@ -139,27 +138,31 @@ figure, (left, right) = plt.subplots(1, 2)
 for dt, color in zip(rates, colors, strict=False):
     curve = sn.fdt_curve(by_rate[dt], waiting_time=6.0).mean("realisation")
     exact = sn.fdt_curve(linear[dt], waiting_time=0.0).isel(realisation=0)
-    left.plot(
+    plotting.curve(
+        left,
         curve.normalised_correlation,
         curve.normalised_response,
-        "o",
+        fmt="o",
         color=color,
         label=f"$dt={dt}$",
     )
-    left.plot(
+    plotting.curve(
+        left,
         exact.normalised_correlation,
         exact.normalised_response,
-        "-",
+        fmt="-",
         color=color,
         linewidth=1,
+        name=f"linear response, $dt={dt}$",
     )
 curve = (
     sn.fdt_curve(run).mean(("realisation", "waiting_time")).isel(lag=slice(0, 25, 3))
 )
-left.plot(
+plotting.curve(
+    left,
     curve.normalised_correlation,
     curve.normalised_response,
-    "ks",
+    fmt="ks",
     fillstyle="none",
     label="simulation",
 )
@@ -173,16 +176,20 @@ for dataset, label, style in (
     local = sn.local_temperature(dataset, lags=lags, window=2, **nearly)
     good = (local.error < 0.3 * local.slope).values
     known = np.logical_and.accumulate(good)  # up to the first that is not
-    right.errorbar(
+    plotting.curve(
+        right,
         local.lag[known],
         local.slope[known],
-        2 * local.error[known],
+        local.error[known],
         fmt=style,
         label=label,
     )
 local = sn.local_temperature(linear[0.1], lags=lags)
-right.plot(local.lag, local.slope, "k-", linewidth=1, label="linear response")
-right.axhline(line_fit[0.1].value, color="0.6", linestyle="--", linewidth=1, zorder=0)
+plotting.curve(
+    right, local.lag, local.slope, fmt="k-", linewidth=1, label="linear response"
+)
+level = {"color": "0.6", "linewidth": 1, "zorder": 0, "name": "line"}
+plotting.curve(right, None, line_fit[0.1].value, fmt="--", **level)
 right.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", ylim=(0, 0.03))
 right.legend()
 publish("fdt-vanilla", figure)
@@ -190,21 +197,21 @@ start, end = (
     float(linear[0.1].attrs[name])
     for name in ("initial_temperature", "plateau_temperature")
 )
-glue("t-vanilla", quote(line_fit[0.1].value, line_fit[0.1].error), display=False)
-glue("t-vanilla-start", f"{start:.4f}", display=False)
-glue("t-vanilla-end", f"{end:.4f}", display=False)
-glue("t-vanilla-bend", f"{100 * line_fit[0.1].variation:.1f}", display=False)
-glue("t-vanilla-waiting", f"{line_fit[0.1].waiting_times[0]:.1f}", display=False)
+glue("t-vanilla", quote(line_fit[0.1].value, line_fit[0.1].error))
+glue("t-vanilla-start", f"{start:.4f}")
+glue("t-vanilla-end", f"{end:.4f}")
+glue("t-vanilla-bend", f"{100 * line_fit[0.1].variation:.1f}")
+glue("t-vanilla-waiting", f"{line_fit[0.1].waiting_times[0]:.1f}")
 for name, upto in (("short", 1.0), ("middle", 2.5), ("long", 5.0)):
     other = measure(linear[0.1], lags=(0.0, upto))[0]
-    glue(f"t-window-{name}", f"{other.value:.4f}", display=False)
+    glue(f"t-window-{name}", f"{other.value:.4f}")
 for batch in (0.1, 0.4, 0.99):
     exact = sn.linear_response(problem, sn.SGD(batch=batch), 0.1, duration=2.5)
     whole, without = (
         measure(exact, lags=(first, 2.5), tolerance=1.0)[0].value
         for first in (0.0, 0.1)
     )
-    glue(f"without-zero-{batch}", f"{100 * (1 - without / whole):.0f}", display=False)
+    glue(f"without-zero-{batch}", f"{100 * (1 - without / whole):.0f}")
 
 # %% [markdown]
 # ```{glue:figure} fdt-vanilla
@@ -263,9 +270,11 @@ for batch, color in zip((0.1, 0.5, 1.0), colors, strict=False):
         * (1 - batch)
         * (a - problem.ridge)
     )
-    left.plot(a, spectrum.density(a), "-", color=color, label=f"$b={batch}$")
-    left.plot(spectrum.outliers, [0.06] * len(spectrum.outliers), "v", color=color)
-    right.plot(a, 0.1 * force / (2 - 0.1 * a), "-", color=color)
+    look, alone = {"color": color, "label": f"$b={batch}$"}, spectrum.outliers
+    plotting.curve(left, a, spectrum.density(a), fmt="-", **look)
+    plotting.curve(right, a, 0.1 * force / (2 - 0.1 * a), fmt="-", **look)
+    look = {"color": color, "name": f"outliers, $b={batch}$"}
+    plotting.curve(left, alone, [0.06] * len(alone), fmt="v", **look)
 left.set(xlabel="stiffness $a$", ylabel="density of modes", ylim=(0, None))
 left.legend()
 right.set(xlabel="stiffness $a$", ylabel="temperature of the mode, $dt=0.1$")
@@ -313,40 +322,47 @@ figure, (left, right) = plt.subplots(1, 2)
 fine_rates = np.linspace(0.01, 0.45, 15)
 fine_batches = np.linspace(0.02, 0.998, 30)
 slope = sn.solve_statics(problem, sn.SGD(batch=0.1)).temperature_slope
-left.errorbar(
+plotting.curve(
+    left,
     rates,
     [t.value for t in line_fit.values()],
-    [2 * t.error for t in line_fit.values()],
+    [t.error for t in line_fit.values()],
     fmt="o",
     zorder=3,
+    name="mean-field theory",
 )
-left.plot(
+plotting.curve(
+    left,
     fine_rates,
     [predicted_line(sn.SGD(batch=0.1), dt) for dt in fine_rates],
-    "k-",
+    fmt="k-",
     linewidth=1,
+    name="linear response",
 )
-left.plot(fine_rates, slope * fine_rates, "--", color="0.5")
+closed = {"fmt": "--", "color": "0.5", "label": "closed form"}
+plotting.curve(left, fine_rates, slope * fine_rates, **closed)
 left.set(xlabel="learning rate $dt$", ylabel=r"$T_\mathrm{eff}$ (line)")
 fits = line_by_batch.values()
-right.errorbar(
+plotting.curve(
+    right,
     batches,
     [t.value for t in fits],
-    [2 * t.error for t in fits],
+    [t.error for t in fits],
     fmt="o",
     label="mean-field theory",
 )
-right.plot(
+plotting.curve(
+    right,
     fine_batches,
     [predicted_line(sn.SGD(batch=b), 0.1) for b in fine_batches],
-    "k-",
+    fmt="k-",
     linewidth=1,
     label="linear response",
 )
 slopes = [
     sn.solve_statics(problem, sn.SGD(batch=b)).temperature_slope for b in fine_batches
 ]
-right.plot(fine_batches, 0.1 * np.array(slopes), "--", color="0.5", label="closed form")
+plotting.curve(right, fine_batches, 0.1 * np.array(slopes), **closed)
 right.set(xlabel="batch fraction $b$")
 right.legend()
 publish("closed-form", figure)
@@ -354,24 +370,12 @@ excess = {
     dt: fit.value / predicted_line(sn.SGD(batch=0.1), dt) - 1
     for dt, fit in line_fit.items()
 }
-glue("closed-form-value", f"{0.1 * slope:.5f}", display=False)
-glue(
-    "above-closed-form",
-    f"{100 * (line_fit[0.4].value / (0.4 * slope) - 1):.0f}",
-    display=False,
-)
-glue("excess-small", f"{100 * excess[0.1]:.1f}", display=False)
-glue(
-    "excess-small-error",
-    f"{100 * line_fit[0.1].error / line_fit[0.1].value:.1f}",
-    display=False,
-)
-glue("excess-large", f"{100 * excess[0.4]:.1f}", display=False)
-glue(
-    "excess-large-error",
-    f"{100 * line_fit[0.4].error / line_fit[0.4].value:.1f}",
-    display=False,
-)
+glue("closed-form-value", f"{0.1 * slope:.5f}")
+glue("above-closed-form", f"{100 * (line_fit[0.4].value / (0.4 * slope) - 1):.0f}")
+glue("excess-small", f"{100 * excess[0.1]:.1f}")
+glue("excess-small-error", f"{100 * line_fit[0.1].error / line_fit[0.1].value:.1f}")
+glue("excess-large", f"{100 * excess[0.4]:.1f}")
+glue("excess-large-error", f"{100 * line_fit[0.4].error / line_fit[0.4].value:.1f}")
 
 # %% [markdown]
 # ```{glue:figure} closed-form
@@ -432,26 +436,31 @@ for tau, color in zip(persistences, colors, strict=True):
     local = sn.local_temperature(by_tau[tau], lags=lags, window=2, **nearly)
     good = (local.error < 0.3 * local.slope).values
     known = np.logical_and.accumulate(good)  # up to the first that is not
-    left.errorbar(
+    plotting.curve(
+        left,
         local.lag[known],
         local.slope[known],
-        2 * local.error[known],
+        local.error[known],
         fmt="o",
         color=color,
         label=rf"$\tau={tau:g}$",
     )
     exact = sn.local_temperature(linear_by_tau[tau], lags=lags)
-    left.plot(exact.lag, exact.slope, "-", color=color, linewidth=1)
+    look = {"linewidth": 1, "name": rf"linear response, $\tau={tau:g}$"}
+    plotting.curve(left, exact.lag, exact.slope, fmt="-", color=color, **look)
 left.set(
     xlabel="lag $t-t_w$", ylabel="slope at this lag", yscale="log", ylim=(0.005, 20)
 )
 left.legend(ncols=2)
 fine = np.linspace(0.02, 0.99, 60)
 softest = np.array([sn.hessian_spectrum(harder, sn.SGD(batch=b)).softest for b in fine])
-right.plot(fine, 1 / (fine * softest), "k-", linewidth=1)
+look = {"fmt": "k-", "linewidth": 1, "name": "border"}
+plotting.curve(right, fine, 1 / (fine * softest), **look)
 right.fill_between(fine, 0, 1 / (fine * softest), color="0.9")
 for tau, (_, accepted) in tails.items():
-    right.plot(0.3, tau, "o", color=colors[0], fillstyle="full" if accepted else "none")
+    fill, name = ("full", "plateau") if accepted else ("none", "no plateau")
+    look = {"fmt": "o", "color": colors[0], "fillstyle": fill, "name": name}
+    plotting.curve(right, 0.3, tau, **look)
 right.text(0.03, 1.2, "plateau")
 right.text(0.6, 5, "no plateau")
 right.set(xlabel="batch fraction $b$", ylabel=r"persistence $\tau$", ylim=(0, 9))
@@ -460,14 +469,10 @@ settled = [tau for tau, (_, accepted) in tails.items() if accepted]
 expected = [
     tau for tau in persistences if np.isfinite(linear_by_tau[tau].plateau_temperature)
 ]
-glue("settled", ", ".join(f"{tau:g}" for tau in settled) or "none", display=False)
-glue("settled-expected", ", ".join(f"{tau:g}" for tau in expected), display=False)
-glue("softest", f"{linear_by_tau[2.0].softest_stiffness:.2f}", display=False)
-glue(
-    "tau-limit",
-    f"{1 / (0.3 * linear_by_tau[2.0].softest_stiffness):.2f}",
-    display=False,
-)
+glue("settled", ", ".join(f"{tau:g}" for tau in settled) or "none")
+glue("settled-expected", ", ".join(f"{tau:g}" for tau in expected))
+glue("softest", f"{linear_by_tau[2.0].softest_stiffness:.2f}")
+glue("tau-limit", f"{1 / (0.3 * linear_by_tau[2.0].softest_stiffness):.2f}")
 
 # %% [markdown]
 # ```{glue:figure} persistent
@@ -507,16 +512,18 @@ for axes, (tau, table) in zip(panels, tables.items(), strict=True):
             waiting_time=slice(None, None, 4)
         )
         lag = float(by_tau[tau].time[-1]) - row.waiting_time
-        axes.errorbar(
+        plotting.curve(
+            axes,
             lag,
             row.slope,
-            2 * row.error,
+            row.error,
             fmt="o",
             color=color,
             label=f"last {points} points",
         )
     exact = sn.local_temperature(linear_by_tau[tau], lags=np.arange(0.1, 4.01, 0.1))
-    axes.plot(exact.lag, exact.slope, "k-", linewidth=1)
+    look = {"fmt": "k-", "linewidth": 1, "name": "linear response"}
+    plotting.curve(axes, exact.lag, exact.slope, **look)
     axes.set(xlabel=r"$t_\mathrm{final}-t_w$", title=rf"$\tau={tau:g}$", xlim=(0, 4))
 panels[0].set(ylabel="slope of the last points", ylim=(0, 0.5))
 panels[1].set(yscale="log", ylim=(0.005, 20))
@@ -566,20 +573,15 @@ for axes, name in ((left, "integrated_temperature"), (right, "initial_temperatur
         ).attrs[name]
         for tau in fine
     ]
-    axes.plot(fine, predictions, "k-", linewidth=1, label="linear response")
+    plotting.curve(
+        axes, fine, predictions, fmt="k-", linewidth=1, label="linear response"
+    )
 for tau, (chord, accepted) in chords.items():
-    left.errorbar(
-        tau,
-        chord.value,
-        2 * chord.error,
-        fmt="o",
-        color=colors[0],
-        fillstyle="full" if accepted else "none",
-    )
+    look = {"fmt": "o", "color": colors[0], "name": "mean-field theory"}
+    fill = {"fillstyle": "full" if accepted else "none"}
+    plotting.curve(left, tau, chord.value, chord.error, **look, **fill)
     first = sn.local_temperature(by_tau[tau], lags=(0.025,), **nearly)
-    right.errorbar(
-        tau, float(first.slope[0]), 2 * float(first.error[0]), fmt="o", color=colors[0]
-    )
+    plotting.curve(right, [tau], first.slope, first.error, **look)
 left.set(
     xlabel=r"persistence $\tau$",
     ylabel=r"$T_\mathrm{int}$",
@@ -600,16 +602,9 @@ ratio_error = {
     for tau, (chord, _) in chords.items()
 }
 for name, tau in (("short", 0.5), ("long", 8.0)):
-    glue(
-        f"chord-{name}",
-        quote(chords[tau][0].value, chords[tau][0].error),
-        display=False,
-    )
-    glue(
-        f"chord-{name}-excess",
-        f"{100 * ratio[tau]:.1f} ± {100 * ratio_error[tau]:.1f}",
-        display=False,
-    )
+    glue(f"chord-{name}", quote(chords[tau][0].value, chords[tau][0].error))
+    excess, error = 100 * ratio[tau], 100 * ratio_error[tau]
+    glue(f"chord-{name}-excess", f"{excess:.1f} ± {error:.1f}")
 
 # %% [markdown]
 # ```{glue:figure} chord
@@ -736,17 +731,17 @@ biases, refused, missed = (
 )
 worst = max(biases, key=lambda pair: abs(pair[0]))
 within = [100 * entry["within"] for entry in summary.values()]
-glue("study-realisations", 4, display=False)
-glue("study-seeds", seeds, display=False)
-glue("study-sizes", ", ".join(str(size) for size in sizes[1:]), display=False)
-glue("study-bias", f"{worst[0]:+.2f} ± {worst[1]:.2f}", display=False)
-glue("study-within", f"{min(within):.0f} to {max(within):.0f}", display=False)
-glue("study-refused", f"{100 * max(refused):.1f}", display=False)
-glue("study-missed", f"{100 * max(missed):.1f}", display=False)
+glue("study-realisations", 4)
+glue("study-seeds", seeds)
+glue("study-sizes", ", ".join(str(size) for size in sizes[1:]))
+glue("study-bias", f"{worst[0]:+.2f} ± {worst[1]:.2f}")
+glue("study-within", f"{min(within):.0f} to {max(within):.0f}")
+glue("study-refused", f"{100 * max(refused):.1f}")
+glue("study-missed", f"{100 * max(missed):.1f}")
 firsts = [entry["first"] for entry in summary.values()]
 untested = [entry["untested"] for entry in summary.values()]
-glue("study-untested", f"{min(untested):.0f} to {max(untested):.0f}", display=False)
-glue("study-first", f"{min(firsts):g} to {max(firsts):g}", display=False)
+glue("study-untested", f"{min(untested):.0f} to {max(untested):.0f}")
+glue("study-first", f"{min(firsts):g} to {max(firsts):g}")
 
 # %% [markdown]
 # ```{glue:figure} study

@@ -55,13 +55,11 @@ seed = 0
 # Set up.
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
 from sgdnoise.algorithms import next_batch, start_batch
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 size = {
@@ -128,8 +126,8 @@ for axes, label in zip(panels, labels, strict=True):
     axes.set(xlabel="time $t$", ylabel=label, xlim=(-0.1, 5))
 panels[1].legend()
 publish("training", figure)
-glue("features", size["features"], display=False)
-glue("realisations", size["realisations"], display=False)
+glue("features", size["features"])
+glue("realisations", size["realisations"])
 
 # %% [markdown]
 # ```{glue:figure} training
@@ -167,10 +165,10 @@ weakened = sn.sweep(
 weakened["loss"] = weakened.loss - 0.5 * problem.ridge * (1 / batch - 1) * weakened.norm
 weakened = weakened.sel(time=slice(7.0, None)).mean("time")
 
-glue("loss_weakened", difference("loss", weakened, base), display=False)
-glue("loss_sgd", difference("loss", vanilla, base), display=False)
-glue("loss_psgd", difference("loss", persistent, vanilla), display=False)
-glue("error_psgd", difference("error", persistent, vanilla), display=False)
+glue("loss_weakened", difference("loss", weakened, base))
+glue("loss_sgd", difference("loss", vanilla, base))
+glue("loss_psgd", difference("loss", persistent, vanilla))
+glue("error_psgd", difference("error", persistent, vanilla))
 
 # %% [markdown]
 # The price of a batch, averaged over the last three units of time and paired data set by data set: SGD ends with a
@@ -225,33 +223,28 @@ t = learning_rate * lags
 misfit = {"exact": [], "euler": []}
 colors = [plotting.COLORS[name] for name in ("blue", "red", "green")]
 for (b, tau), color in zip(cases, colors, strict=True):
+    label = rf"$b={b}$, $\tau={tau}$"
     for axes, embedding in zip(panels, misfit, strict=True):
         blocks = sampled[b, tau, embedding]
         mean, error = blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(BLOCKS)
         memory = sn.PersistentSGD(b, tau, embedding).chain(learning_rate).memory
         misfit[embedding].append((mean - b * (1 - b) * memory**lags) / error)
-        axes.plot(
-            t,
-            b * (1 - b) * np.exp(-t / (b * tau)),
-            color=color,
-            linestyle="-",
-            linewidth=1,
-        )
-        axes.errorbar(
-            t, mean, 2 * error, fmt="o", color=color, label=rf"$b={b}$, $\tau={tau}$"
-        )
+        law = b * (1 - b) * np.exp(-t / (b * tau))
+        look = {"color": color, "linewidth": 1, "name": f"law, {label}"}
+        plotting.curve(axes, t, law, fmt="-", **look)
+        plotting.curve(axes, t, mean, error, fmt="o", color=color, label=label)
 for axes, embedding in zip(panels, misfit, strict=True):
     axes.set(
         xlabel="time difference $t$",
         title={"exact": "exact embedding", "euler": "Euler's embedding"}[embedding],
     )
-    axes.axhline(0, color="0.7", linewidth=0.8, linestyle="-", zorder=0)
+    plotting.curve(axes, None, 0, fmt="-", color="0.7", zorder=0, name="zero")
 panels[0].set_ylabel(r"$\langle s(t)s(0)\rangle - b^2$")
 panels[0].legend()
 publish("autocorrelation", figure)
 for embedding, deviations in misfit.items():
-    glue(f"worst_{embedding}", f"{np.abs(deviations).max():.1f}", display=False)
-glue("points", np.size(misfit["exact"]), display=False)
+    glue(f"worst_{embedding}", f"{np.abs(deviations).max():.1f}")
+glue("points", np.size(misfit["exact"]))
 
 # Equality is tested as equivalence: the amplitude of the law, fitted to the sampled values, is within 5% of one.
 ratios = []

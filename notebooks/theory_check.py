@@ -31,13 +31,11 @@ seed = 0
 # Set up.
 import matplotlib.pyplot as plt
 import numpy as np
-from myst_nb import glue
 from scipy.stats import chi2
 
 import sgdnoise as sn
-from bookbuild.figures import publish
-from bookbuild.ledger import claim
 from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 size = {
@@ -84,7 +82,7 @@ chi = 0.1 * np.concatenate([[0], np.cumsum(decay)])
 deviation = np.max(np.abs(theory.integrated_response.values[0, 0] - chi))
 
 # %% tags=["remove-cell"]
-glue("exact", f"{deviation:.0e}", display=False)
+glue("exact", f"{deviation:.0e}")
 
 # %% [markdown]
 # The integrated response of the solver is nowhere farther than {glue:text}`exact` from the exact one.
@@ -124,7 +122,8 @@ for axes, (quantity, label) in zip(row, named.items(), strict=True):
             if algorithm.batch == 1
             else (f"SGD, b = {algorithm.batch}", "--")
         )
-        axes.axhline(exact, color=color, linestyle=line, linewidth=1.0)
+        level = {"color": color, "linewidth": 1.0, "name": f"{name}, exact"}
+        plotting.curve(axes, None, exact, fmt=line, **level)
         curve = [plotting.mean_and_error(ends[algorithm, dt][quantity]) for dt in rates]
         # A descent has no noise to extrapolate away: its smaller learning rate stands by itself.
         weights = (0.0, 1.0) if algorithm.batch == 1 else (-1.0, 2.0)
@@ -135,22 +134,21 @@ for axes, (quantity, label) in zip(row, named.items(), strict=True):
             *(w * float(error) for w, (_, error) in zip(weights, curve, strict=True))
         )
         means, errors = np.array(curve).T
-        axes.errorbar(rates, means, 2 * errors, fmt=marker, color=color, label=name)
-        axes.errorbar(
-            0.0, value, 2 * error, fmt=marker, color=color, markerfacecolor="white"
-        )
+        look = {"fmt": marker, "color": color}
+        plotting.curve(axes, rates, means, errors, label=name, **look)
+        look |= {"markerfacecolor": "white", "name": f"{name}, limit"}
+        plotting.curve(axes, 0.0, value, error, **look)
         worst.append((abs(value - exact) / error, quantity, name, value, error, exact))
     axes.set(xlabel="learning rate $dt$", ylabel=label, xlim=(-0.01, 0.11))
 row[0].legend()
 publish("ends", figure)
-glue("compared", len(worst), display=False)
+glue("compared", len(worst))
 sigma, quantity, name, value, error, exact = max(worst)
 glue(
     "farthest",
     f"{WORDS[quantity]} of {name}: {value:.5f} ± {error:.5f} against {exact:.5f}",
-    display=False,
 )
-glue("farthest_sigma", f"{sigma:.1f}", display=False)
+glue("farthest_sigma", f"{sigma:.1f}")
 
 # %% [markdown]
 # ```{glue:figure} ends
@@ -247,21 +245,15 @@ def overlay(axes, phase, quantity, label):
     ):
         if quantity == "distance" and name == "GD":
             continue
-        plotting.draw(
-            axes,
-            curve(solved[phase, name], quantity),
-            color=color,
-            linestyle=line,
-            label=name,
-        )
+        look = {"color": color, "fmt": line, "label": name}
+        plotting.draw(axes, curve(solved[phase, name], quantity), **look)
         points = (
             curve(trained[phase, name, part], quantity).isel(time=slice(6, None, 9))
             for part in (1, 2)
         )
         value, error = extrapolated(*points)
-        axes.errorbar(
-            value.time, value, 2 * error, fmt=marker, color=color, markersize=2.5
-        )
+        look = {"color": color, "markersize": 2.5, "name": f"{name}, networks"}
+        plotting.curve(axes, value.time, value, error, fmt=marker, **look)
     axes.set(xlabel="time $t$", ylabel=label, title=phase)
 
 
@@ -333,24 +325,23 @@ late = {
     for quantity in (*shown, "norm", *two_time)
     if (name, quantity) != ("GD", "distance")
 }
-glue("features", size["features"], display=False)
-glue("runs", "{} and {}".format(*size["runs"]), display=False)
+glue("features", size["features"])
+glue("runs", "{} and {}".format(*size["runs"]))
 # The claim is that of equality within 5 per cent; the least certain of all curves decides.
 least = min(late, key=lambda case: (0.05 - abs(late[case][0])) / late[case][1])
 value, error = late[least]
-glue("curves", len(late), display=False)
+glue("curves", len(late))
 sums = []
 for phase in phases:
     total, n, probability = chi_squared(phase)
     sums.append(
         f"{total:.0f} for {n} points in the {phase} phase (probability {probability:.2f})"
     )
-glue("chi_squared", " and ".join(sums), display=False)
+glue("chi_squared", " and ".join(sums))
 glue(
     "least",
     f"that of the {WORDS[least[2]]} of {least[1]} in the {least[0]} phase, "
     f"{100 * value:+.1f} ± {100 * error:.1f} per cent",
-    display=False,
 )
 claim(
     "theory-on-simulation",
@@ -415,8 +406,8 @@ iterated = sn.solve_dmft(
 )
 
 # %% tags=["remove-cell"]
-glue("rounds", iterated.attrs["iterations"], display=False)
-glue("gap", f"{float(np.abs(iterated.norm - causal.norm).max()):.0e}", display=False)
+glue("rounds", iterated.attrs["iterations"])
+glue("gap", f"{float(np.abs(iterated.norm - causal.norm).max()):.0e}")
 
 # %% [markdown]
 # After {glue:text}`rounds` iterations the norm differs from that of the causal pass by at most {glue:text}`gap`.
@@ -432,7 +423,7 @@ theory = sn.solve_dmft(sn.Problem(alpha=6), sn.SGD(batch=0.1), 0.1, 13.0, **popu
 temperature = sn.effective_temperature(theory, method="line", lags=(0.0, 2.5))
 
 # %% tags=["remove-cell"]
-glue("temperature", f"{temperature.value:.5f} ± {temperature.error:.5f}", display=False)
+glue("temperature", f"{temperature.value:.5f} ± {temperature.error:.5f}")
 # The paper gives two digits: a value that rounds to 0.015 or 0.016 (a window of its own choice) is within 0.0015 of it.
 claim(
     "temperature-vanilla",

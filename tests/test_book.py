@@ -149,17 +149,12 @@ def test_a_damaged_notebook_is_noticed(project):
 
 def test_notebook_results_are_finite_and_deterministic(project):
     """The numbers that the page quotes, from the executed notebook itself."""
-    cells = nbformat.read(executed(project), as_version=4).cells
-    glued = {
-        output.metadata["scrapbook"]["name"]: output.data.get("application/papermill.record/text/plain", "")
-        for cell in cells
-        for output in cell.get("outputs", [])
-        if "scrapbook" in output.get("metadata", {})
-    }
+    told = source.told(nbformat.read(executed(project), as_version=4), "value")
+    values = {name: content["text"] for name, content in told.items()}
     for name in ("worst_exact", "worst_euler"):
         # The largest of 63 correlated Gaussian deviations; beyond 4.5 in less than 5e-4 of seeds.
-        assert 0 < float(glued[name].strip("'")) < 4.5
-    value, error = (float(part) for part in glued["loss_sgd"].strip("'").split("±"))
+        assert 0 < float(values[name]) < 4.5
+    value, error = (float(part) for part in values["loss_sgd"].split("±"))
     assert value > 5 * error > 0
 
 

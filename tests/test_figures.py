@@ -1,7 +1,9 @@
-"""The files that a page offers for its figures hold what the figures show."""
+"""The files that a page offers for its figures hold the numbers that were drawn, each within its own bar."""
 
 import base64
 import io
+import sys
+import zipfile
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -13,7 +15,10 @@ from PIL import Image
 
 from bookbuild import figures, source
 from bookbuild.refusal import Refusal
-from sgdnoise import plotting
+from sgdnoise import plotting, report
+from sgdnoise.store import decode
+
+BARS = ["x", "y", "low", "high"]
 
 
 @pytest.fixture
@@ -23,128 +28,85 @@ def figure():
     plt.close(figure)
 
 
-def test_error_bars_bands_levels_and_insets_are_in_the_table(figure):
+def drawn(figure):
+    return report.numbers("plot", figure).to_dataframe()
+
+
+def runs(*values):
+    """Two realisations of a variable at two times."""
+    return xr.DataArray(list(values), dims=("realisation", "time"), coords={"time": [0.0, 1.0]})
+
+
+def test_two_bands_over_the_same_times_keep_their_own_ends(figure):
+    """Matched by their times, the last band would be that of both curves."""
+    (axes,) = figure.axes
+    plotting.draw(axes, runs([1.0, 2.0], [3.0, 6.0]), label="low")
+    plotting.draw(axes, runs([101.0, 102.0], [103.0, 106.0]), label="high")
+    plotting.curve(axes, [0.0, 1.0], [50.0, 60.0], label="no bars")
+    table = drawn(figure).set_index("curve")
+    np.testing.assert_allclose(table.loc["low", BARS], [[0, 2, 0, 4], [1, 4, 0, 8]])
+    np.testing.assert_allclose(table.loc["high", BARS], [[0, 102, 100, 104], [1, 104, 100, 108]])
+    assert table.loc["no bars", ["low", "high"]].isna().all(axis=None)
+
+
+def test_bars_levels_and_insets_are_in_the_table(figure):
     (axes,) = figure.axes
     axes.set(xlabel="lag", ylabel="slope")
-    axes.errorbar([1.0, 2.0], [3.0, 4.0], [0.5, 0.25], capsize=2, label="bars")
-    run = xr.DataArray([[1.0, 2.0], [3.0, 6.0]], dims=("realisation", "time"), coords={"time": [0.0, 1.0]})
-    plotting.draw(axes, run, label="band")
-    axes.axhline(7.0)
-    axes.axvline(9.0)
-    axes.errorbar([0.0], [0.5], [0.1], fmt="k_", label="dash")
-    axes.plot([0.0], [0.25], gid="named")
-    axes.inset_axes((0.5, 0.5, 0.4, 0.4)).plot([5.0], [6.0], "o", label="inset")
-    table = figures.drawn(figure)
-    bars, band, inset = (table[table.curve == name] for name in ("bars", "band", "inset"))
-    assert bars[["x", "y", "low", "high"]].values.tolist() == [[1, 3, 2.5, 3.5], [2, 4, 3.75, 4.25]]
-    assert set(bars.x_label) == {"lag"}
-    np.testing.assert_allclose(band[["x", "y", "low", "high"]], [[0, 2, 0, 4], [1, 4, 0, 8]])
-    assert inset[["panel", "x", "y"]].values.tolist() == [[2, 5, 6]]
-    assert table[table.x == 9.0].y.isna().all()
-    assert table[table.curve == "dash"].y.tolist() == [0.5]
-    assert table[table.curve == "named"].y.tolist() == [0.25]
-    level = table[table.y == 7.0]
-    assert len(level) == 1
-    assert level.x.isna().all()
+    plotting.curve(axes, [1.0, 2.0], [3.0, 4.0], [0.5, 0.25], [0.25, 0.25], fmt="o", label="bars")
+    plotting.curve(axes, None, 7.0, fmt="--", name="level")
+    plotting.curve(axes, 9.0, None, name="upright")
+    inset = axes.inset_axes((0.5, 0.5, 0.4, 0.4))
+    plotting.curve(inset, 5.0, 6.0, fmt="o", label="inset")
+    axes.plot([], [], label="in the legend only")
+    table = drawn(figure).set_index("curve")
+    assert list(table.index) == ["bars", "bars", "level", "upright", "inset"]
+    np.testing.assert_allclose(table.loc["bars", BARS], [[1, 3, 2, 4], [2, 4, 3.5, 4.5]])
+    np.testing.assert_allclose(table.loc["bars", ["x_low", "x_high"]], [[0.5, 1.5], [1.5, 2.5]])
+    np.testing.assert_allclose(table.loc[["level", "upright"], ["x", "y"]], [[np.nan, 7], [9, np.nan]])
+    assert table.loc["inset", ["panel", "x", "y"]].tolist() == [2, 5, 6]
+    assert table.x_label.tolist() == ["lag"] * 4 + [""]
 
 
-def test_uneven_error_bars_keep_their_ends(figure):
+def test_what_is_drawn_is_what_is_published(figure):
+    """The artists of Matplotlib, looked at for once, hold the numbers of the table."""
     (axes,) = figure.axes
-    axes.errorbar([1.0, 2.0, 3.0], [3.0, np.nan, 4.0], [[0.5, 1.0, 1.0], [2.0, 1.0, 1.0]], [0.1, 0.1, 0.1])
-    np.testing.assert_allclose(figures.drawn(figure)[["low", "high"]], [[2.5, 5.0], [np.nan, np.nan], [3.0, 5.0]])
+    x, y, error = np.random.default_rng(0).normal(size=(3, 5))
+    plotting.curve(axes, x, y, abs(error), abs(error) / 2, fmt="o", label="bars")
+    plotting.curve(axes, x, y + 1, abs(error), band=True, label="band")
+    table = drawn(figure).set_index("curve")
+    (container,), (*bars, band) = axes.containers, axes.collections
+    np.testing.assert_array_equal(container.lines[0].get_xydata(), table.loc["bars", ["x", "y"]])
+    for collection, axis, ends in zip(bars, (0, 1), (["x_low", "x_high"], ["low", "high"]), strict=True):
+        segments = np.array([path.vertices for path in collection.get_paths()])
+        np.testing.assert_array_equal(segments[:, :, axis], table.loc["bars", ends])
+    box = band.get_paths()[0].get_extents()
+    assert (box.y0, box.y1) == (table.loc["band"].low.min(), table.loc["band"].high.max())
 
 
-def test_a_curve_without_points_has_no_rows(figure):
+def test_a_line_whose_numbers_would_be_lost_is_refused(figure):
     (axes,) = figure.axes
-    axes.errorbar([], [], [], fmt="o", label="nothing known")
-    assert len(figures.drawn(figure)) == 0
+    axes.plot([1.0], [2.0], label="mine")
+    with pytest.raises(
+        ValueError, match=r"the line 'mine' of figure 'plot' must be drawn with sgdnoise\.plotting\.curve"
+    ):
+        drawn(figure)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (([1.0], [2.0]), "a curve must have a label or a name"),
+        ((None, [1.0, 2.0], None, None, "-"), "a line across the panel must have one coordinate, got 2 of 'x'"),
+    ],
+)
+def test_a_curve_without_a_name_or_place_is_refused(figure, arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        plotting.curve(*figure.axes, *arguments, name="x" if len(arguments) > 2 else "")
 
 
 def test_a_figure_without_curves_has_an_empty_table_with_headings(figure):
-    table = figures.drawn(figure)
-    assert len(table) == 0
-    assert "curve" in table
-
-
-@pytest.fixture
-def executed(figure):
-    """An executed notebook with one published figure."""
-    (axes,) = figure.axes
-    axes.plot([1.0, 2.0], [3.0, 1 / 3], label="found")
-    content = {"name": "plot", "csv": figures.drawn(figure).to_csv(index=False)}
-    for kind in ("svg", "png"):
-        picture = io.BytesIO()
-        figure.savefig(picture, format=kind)
-        content[kind] = base64.b64encode(picture.getvalue()).decode()
-    output = nbformat.v4.new_output("display_data", {figures.MIME: content})
-    page = "Before.\n\n```{glue:figure} plot\n---\nname: fig-plot\n---\nA caption.\n```\n\nAfter."
-    cells = [nbformat.v4.new_code_cell("", outputs=[output]), nbformat.v4.new_markdown_cell(page)]
-    return nbformat.v4.new_notebook(cells=cells)
-
-
-def test_the_files_of_a_figure_hold_its_numbers(executed, tmp_path):
-    figures.write_downloads(executed, tmp_path, "page-smoke")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"page-smoke-plot.{ending}" for ending in ("csv", "nc", "png")
-    ]
-    assert (tmp_path / "page-smoke-plot.png").read_bytes().startswith(b"\x89PNG")
-    table = pd.read_csv(tmp_path / "page-smoke-plot.csv")
-    with xr.open_dataset(tmp_path / "page-smoke-plot.nc") as dataset:
-        for values in (table.y.values, dataset.y.values):
-            np.testing.assert_allclose(values, [3.0, 1 / 3])
-
-
-def test_links_follow_the_figure(executed):
-    figures.link_downloads(executed, "../downloads", "page-smoke")
-    text = executed.cells[1].source
-    assert text.index("A caption.") < text.index("../downloads/page-smoke-plot.csv") < text.index("After.")
-    assert [ending for ending in ("svg", "png", "csv", "nc") if f"plot.{ending}" in text] == ["svg", "png", "csv", "nc"]
-
-
-@pytest.mark.parametrize("bars", [True, False])
-def test_bars_are_promised_only_where_there_are_some(executed, bars):
-    content = executed.cells[0].outputs[0].data[figures.MIME]
-    table = pd.read_csv(io.StringIO(content["csv"]))
-    content["csv"] = table.assign(low=1.0 if bars else np.nan).to_csv(index=False)
-    figures.link_downloads(executed, "../downloads", "page-smoke")
-    assert ("ends of the bars" in executed.cells[1].source) == bars
-
-
-def test_a_diagram_offers_no_empty_table(executed, tmp_path):
-    content = executed.cells[0].outputs[0].data[figures.MIME]
-    content["csv"] = content["csv"].splitlines()[0] + "\n"
-    figures.write_downloads(executed, tmp_path, "page-smoke")
-    assert [path.name for path in tmp_path.iterdir()] == ["page-smoke-plot.png"]
-    figures.link_downloads(executed, "../downloads", "page-smoke")
-    assert "plot.png" in executed.cells[1].source
-    assert ".csv" not in executed.cells[1].source
-
-
-def test_a_picture_with_fewer_colours_looks_the_same(figure):
-    (axes,) = figure.axes
-    axes.plot(np.linspace(0, 1, 50), np.linspace(0, 1, 50) ** 2, "o-", color="tab:orange")
-    original = io.BytesIO()
-    figure.savefig(original, format="png", dpi=150)
-    less = figures.small(original)
-    assert len(less) < len(original.getvalue())
-    with Image.open(original) as old, Image.open(io.BytesIO(less)) as new:
-        assert new.size == old.size
-        assert new.info["dpi"] == pytest.approx(old.info["dpi"])
-        change = np.abs(np.asarray(new.convert("RGB"), float) - np.asarray(old.convert("RGB"), float))
-    assert change.max() <= 24, "of 255 steps"
-    assert change.mean() < 0.5
-
-
-def test_a_page_of_prose_may_show_a_figure_of_a_notebook(executed, tmp_path, monkeypatch):
-    monkeypatch.setattr(figures.paths, "FIGURES", tmp_path / "figures")
-    source.seal(executed)
-    nbformat.write(executed, tmp_path / "page.ipynb")
-    place = figures.lend(tmp_path / "page.ipynb", "page", "plot")
-    assert b"<svg" in place.read_bytes()
-    assert [path.name for path in place.parent.iterdir()] == ["page.plot.svg"]
-    assert figures.BORROWED.findall(f"```{{figure}} /_build/figures/{place.name}\n") == [("page", "plot")]
-    with pytest.raises(Refusal, match="notebook page has the figures plot, and no 'plan'"):
-        figures.lend(tmp_path / "page.ipynb", "page", "plan")
+    assert list(drawn(figure).columns) == list(report.ABOUT)
+    assert len(drawn(figure)) == 0
 
 
 NORMALISED = ("normalised_correlation", "normalised_response")
@@ -154,16 +116,212 @@ def test_an_fdt_plot_has_a_line_or_points_with_bars(figure):
     shape = (4, 2, 3)  # realisation, waiting time, lag
     values = np.random.default_rng(0).normal(size=(2, *shape))
     dims = ("realisation", "waiting_time", "lag")
-    curve = xr.Dataset(
+    fdt = xr.Dataset(
         {name: (dims, value) for name, value in zip(NORMALISED, values, strict=True)},
         coords={"lag": [0.0, 0.5, 1.0]},
     )
     (axes,) = figure.axes
-    plotting.draw_fdt(axes, curve, label="line")
-    plotting.draw_fdt(axes, curve, [0.49, 1.0], fmt="o", label="points")
-    table = figures.drawn(figure).set_index("curve")
+    plotting.draw_fdt(axes, fdt, label="line")
+    plotting.draw_fdt(axes, fdt, [0.49, 1.0], fmt="o", label="points")
+    table = drawn(figure).set_index("curve")
     mean = values.mean(axis=(1, 2))
-    np.testing.assert_allclose(table.loc["line", ["x", "y"]].to_numpy(float).T, mean)
-    np.testing.assert_allclose(table.loc["points", ["x", "y"]].to_numpy(float).T, mean[:, 1:])
-    error = values[1].mean(axis=1).std(axis=0, ddof=1) / 2
-    np.testing.assert_allclose(table.loc["points", "high"] - table.loc["points", "y"], 2 * error[1:])
+    np.testing.assert_allclose(table.loc["line", ["x", "y"]].T, mean)
+    points = table.loc["points"]
+    np.testing.assert_allclose(points[["x", "y"]].T, mean[:, 1:])
+    error = values.mean(axis=2).std(axis=1, ddof=1) / 2
+    np.testing.assert_allclose([points.x_high - points.x, points.high - points.y], 2 * error[:, 1:])
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What notebooks show, collected."""
+    outputs = []
+    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: outputs.append(data))  # noqa: ARG005
+    return outputs
+
+
+@pytest.fixture
+def executed(figure, shown):
+    """An executed notebook with one published figure."""
+    (axes,) = figure.axes
+    plotting.curve(axes, [1.0, 2.0], [3.0, 1 / 3], [0.1, 0.1], fmt="o", label="found")
+    report.publish("plot", figure)
+    output = nbformat.v4.new_output("display_data", shown[0])
+    page = "Before.\n\n```{glue:figure} plot\n---\nname: fig-plot\n---\nA caption.\n```\n\nAfter."
+    cells = [nbformat.v4.new_code_cell("", outputs=[output]), nbformat.v4.new_markdown_cell(page)]
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def test_whoever_runs_a_notebook_sees_its_figures(executed):
+    data = executed.cells[0].outputs[0].data
+    assert data["image/svg+xml"].lstrip().startswith("<?xml")
+    assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
+    assert plt.get_fignums() == [], "or Jupyter would show it twice"
+
+
+def test_outside_of_jupyter_a_notebook_speaks_in_words(capsys):
+    report.glue("size", 5)
+    report.claim("good", "1 ± 0.1", 4.0)
+    assert capsys.readouterr().out == "size = 5\nClaim 'good': 1 ± 0.1 (+4.0 standard errors)\n"
+
+
+def test_what_is_missing_without_jupyter_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython.display", None)
+    with pytest.raises(ImportError, match=r"sgdnoise\.report needs IPython, which Jupyter brings"):
+        report.glue("size", 5)
+
+
+def test_the_files_of_a_figure_hold_its_numbers(executed, tmp_path):
+    figures.write_downloads(executed, tmp_path, "page-smoke")
+    names = [f"page-smoke-plot.{ending}" for ending in ("csv", "nc", "png")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert (tmp_path / "page-smoke-plot.png").read_bytes().startswith(b"\x89PNG")
+    table = pd.read_csv(tmp_path / "page-smoke-plot.csv")
+    with xr.open_dataset(tmp_path / "page-smoke-plot.nc") as dataset:
+        for values in (table.y.values, dataset.y.values):
+            assert values.tolist() == [3.0, 1 / 3]
+        assert dataset.low.attrs["long_name"] == "y less two standard errors"
+
+
+@pytest.fixture
+def placed(executed, tmp_path, monkeypatch):
+    """The text of the page, with the figure in its place."""
+    monkeypatch.setattr(figures.paths, "FIGURES", tmp_path / "figures")
+
+    def place():
+        figures.place(executed, "page", "../downloads", "page-smoke")
+        return executed.cells[1].source
+
+    return place
+
+
+def test_a_figure_stands_in_its_place_with_links_below(placed, tmp_path):
+    text = placed()
+    assert "```{figure} /_build/figures/page.plot.svg\n---\nname: fig-plot\n---\nA caption.\n```" in text
+    assert b"<svg" in (tmp_path / "figures" / "page.plot.svg").read_bytes()
+    assert text.index("A caption.") < text.index("../downloads/page-smoke-plot.csv") < text.index("After.")
+    assert all(f'download="page-smoke-plot.{ending}"' in text for ending in ("svg", "png", "csv", "nc"))
+    assert "ends of the bars" in text
+
+
+@pytest.mark.parametrize("points", [0, 1])
+def test_bars_and_numbers_are_promised_only_where_there_are_some(executed, placed, points, tmp_path, shown):
+    other, axes = plt.subplots()
+    if points:
+        plotting.curve(axes, [1.0], [2.0], label="bare")
+    report.publish("plot", other)
+    executed.cells[0].outputs[0].data = shown[-1]
+    text = placed()
+    assert "plot.png" in text
+    assert "ends of the bars" not in text
+    assert (".csv" in text) == bool(points)
+    (tmp_path / "files").mkdir()
+    figures.write_downloads(executed, tmp_path / "files", "page-smoke")
+    assert len(list((tmp_path / "files").iterdir())) == (3 if points else 1)
+
+
+def test_a_page_of_prose_may_show_a_figure_of_a_notebook(executed, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures.paths, "FIGURES", tmp_path / "figures")
+    place = figures.lend(executed, "page", "plot")
+    assert b"<svg" in place.read_bytes()
+    assert [path.name for path in place.parent.iterdir()] == ["page.plot.svg"]
+    assert figures.BORROWED.findall(f"```{{figure}} /_build/figures/{place.name}\n") == [("page", "plot")]
+    with pytest.raises(Refusal, match="notebook page has the figures plot, and no 'plan'"):
+        figures.lend(executed, "page", "plan")
+
+
+def test_a_picture_with_fewer_colours_looks_the_same(figure):
+    (axes,) = figure.axes
+    axes.plot(np.linspace(0, 1, 50), np.linspace(0, 1, 50) ** 2, "o-", color="tab:orange")
+    original = io.BytesIO()
+    figure.savefig(original, format="png", dpi=150)
+    less = report.small(original)
+    assert len(less) < len(original.getvalue())
+    with Image.open(original) as old, Image.open(io.BytesIO(less)) as new:
+        assert new.size == old.size
+        assert new.info["dpi"] == pytest.approx(old.info["dpi"])
+        change = np.abs(np.asarray(new.convert("RGB"), float) - np.asarray(old.convert("RGB"), float))
+    assert change.max() <= 24, "of 255 steps"
+    assert change.mean() < 0.5
+
+
+def csv_file(path):
+    """A table that the book offers; words stay words."""
+    words = ("title", "x_label", "y_label", "curve")
+    return pd.read_csv(path, dtype=dict.fromkeys(words, str)).fillna(dict.fromkeys(words, ""))
+
+
+@pytest.mark.endtoend
+def test_every_published_point_is_within_its_bar_and_as_it_was_reported(html, project):
+    """All figures of the book: both files that its pages offer, and the data that the notebooks put out."""
+    tables = 0
+    for executed in (project / "_build" / "executed").glob("*-smoke-*.ipynb"):
+        for name, content in source.told(nbformat.read(executed, as_version=4), "figure").items():
+            reported = figures.table(content)
+            if reported is None:
+                continue
+            tables += 1
+            offered = html / "downloads" / f"{executed.name.rpartition('-')[0]}-{name}"
+            csv = csv_file(offered.with_suffix(".csv"))
+            with xr.open_dataset(offered.with_suffix(".nc")) as netcdf:
+                assert netcdf.identical(reported), offered
+            for column in report.ABOUT:
+                if csv[column].dtype == float:  # as exact as pandas reads decimals
+                    np.testing.assert_allclose(csv[column], reported[column], rtol=1e-15, err_msg=str(offered))
+                else:
+                    assert csv[column].tolist() == reported[column].values.tolist(), offered
+            for value, low, high in (("y", "low", "high"), ("x", "x_low", "x_high")):
+                known = csv[csv[low].notna() | csv[high].notna()]
+                assert ((known[low] <= known[value]) & (known[value] <= known[high])).all(), offered
+            assert (csv.curve != "").all(), offered
+    assert tables >= 25
+
+
+CASES = {
+    "the_model-smoke-training": {
+        "GD": {"algorithm": "GD", "ridge": 1.0},
+        "SGD, $b=0.3$": {"algorithm": "SGD"},
+        r"p-SGD, $b=0.3$, $\tau=2$": {"algorithm": "PersistentSGD"},
+    },
+    "fig03_sat_distance-smoke-distance": {
+        **{rf"theory, $\tau={tau:g}$": {"engine": "dmft", "persistence": tau, "batch": 0.3} for tau in (0.5, 2, 4)},
+        **{f"theory, $b={b:g}$": {"engine": "dmft", "persistence": 2.0, "batch": b} for b in (0.1, 0.4, 0.8)},
+    },
+    "fig07_stopping-smoke-stopping": {
+        **{
+            rf"theory, $\tau={tau:g}$": {"engine": "dmft", "persistence": tau, "batch": 0.3}
+            for tau in (0.5, 1, 2, 4, 8)
+        },
+        **{
+            f"theory, $b={b:g}$": {"engine": "dmft", "persistence": 2.0, "batch": b} for b in (0.1, 0.2, 0.4, 0.8, 0.99)
+        },
+    },
+}
+VARIABLES = {
+    "magnetisation $m$": "magnetization",
+    "loss per feature $L/N$": "loss",
+    "generalisation error": "error",
+    "distance $d(t)$": "distance",
+    "fraction within the margin $c(t)$": "unsatisfied",
+    "": "unsatisfied",  # its panel shares the axis of the one before
+}
+
+
+@pytest.mark.endtoend
+@pytest.mark.parametrize("name", CASES)
+def test_curves_with_bands_are_the_means_and_errors_of_the_results_behind_them(html, name):
+    """By another way: the archive of results that the same page offers has means and errors of its own."""
+    table = csv_file(html / "downloads" / f"{name}.csv")
+    with zipfile.ZipFile(html / "downloads" / f"{name.rpartition('-')[0]}.zip") as archive:
+        behind = [decode(archive.read(file))[0] for file in archive.namelist() if file.endswith(".nc")]
+    for curve, parameters in CASES[name].items():
+        (result,) = (run for run in behind if parameters.items() <= run.attrs.items())
+        for label, drawn in table[table.curve == curve].groupby("y_label"):
+            variable = VARIABLES[label]
+            points = result.sel(time=drawn.x.values, method="nearest")
+            error = points[f"{variable}_standard_error"]
+            # The archives are in single precision.
+            for column, expected in (("y", 0), ("low", -2), ("high", 2)):
+                values = points[variable] + expected * error
+                np.testing.assert_allclose(drawn[column], values, rtol=1e-5, atol=1e-6, err_msg=f"{curve}, {label}")

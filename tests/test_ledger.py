@@ -3,11 +3,13 @@
 import json
 import math
 
+import nbformat
 import pytest
 
 from bookbuild import ledger, paths
 from bookbuild.ledger import Claim, Finding
 from bookbuild.refusal import Refusal
+from sgdnoise import report
 
 GOOD = Claim("good", "Fig. 1", "It rises.", "Its slope.", "notebooks/the_model", "reproduced")
 BAD = Claim("bad", "Fig. 2", "It falls.", "Its slope.", "notebooks/the_model", "not reproduced", "It does not.")
@@ -38,10 +40,17 @@ def test_smoke_may_leave_a_claim_open():
 @pytest.mark.parametrize(("sigma", "decision"), [(math.nan, "open"), (math.inf, "holds"), (-math.inf, "fails")])
 def test_what_has_no_finite_number_of_errors_survives_the_notebook(sigma, decision, monkeypatch):
     shown = []
+    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: True)
     monkeypatch.setattr("IPython.display.display", lambda data, **_: shown.append(data))
-    ledger.claim("good", "x", sigma)
-    kept = json.loads(json.dumps(shown[0], allow_nan=False))[ledger.MIME]
-    assert Finding(**kept).decision() == decision
+    report.claim("good", "x", sigma)
+    output = nbformat.v4.new_output("display_data", json.loads(json.dumps(shown[0], allow_nan=False)))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=[output])])
+    assert ledger.findings([notebook])["good"].decision() == decision
+    with pytest.raises(Refusal, match="claim good is reported twice"):
+        ledger.findings([notebook, notebook])
+    notebook.cells *= 2
+    with pytest.raises(Refusal, match="claim 'good' is reported twice by one notebook"):
+        ledger.findings([notebook])
 
 
 def test_missing_and_unknown_claims_stop_the_build():

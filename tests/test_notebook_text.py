@@ -210,3 +210,17 @@ def test_no_notebook_with_outputs_is_tracked():
     tracked = subprocess.run(["git", "ls-files", "*.ipynb"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert tracked.stdout == ""
     assert (NOTEBOOKS / "jupytext.toml").is_file()
+
+
+def test_an_executed_notebook_is_read_once_until_it_changes(tmp_path, monkeypatch):
+    path, reads = tmp_path / "page.ipynb", []
+    read = nbformat.read
+    monkeypatch.setattr(source.nbformat, "read", lambda *words, **more: reads.append(words) or read(*words, **more))
+    assert source.read_executed(path) is None
+    notebook = executed(5)
+    source.seal(notebook)
+    nbformat.write(notebook, path)
+    assert source.read_executed(path) is source.read_executed(path) is not None
+    assert len(reads) == 1
+    path.write_text(path.read_text().replace("title", "tilte"))
+    assert source.read_executed(path) is None, "of the same length, and altered"

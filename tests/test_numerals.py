@@ -4,7 +4,8 @@ import nbformat
 import pytest
 
 from bookbuild import numerals
-from bookbuild.check import GLUE_PREFIX
+from bookbuild.refusal import Refusal
+from sgdnoise.report import MIME
 
 
 def page(text, *outputs):
@@ -13,9 +14,8 @@ def page(text, *outputs):
     return nbformat.v4.new_notebook(cells=[code, nbformat.v4.new_markdown_cell(text)])
 
 
-def glued(name, plain):
-    about = {"scrapbook": {"mime_prefix": GLUE_PREFIX, "name": name}}
-    return nbformat.v4.new_output("display_data", {f"{GLUE_PREFIX}text/plain": plain}, metadata=about)
+def glued(name, text):
+    return nbformat.v4.new_output("display_data", {MIME: {"kind": "value", "name": name, "text": text}})
 
 
 @pytest.mark.parametrize(
@@ -37,33 +37,35 @@ def test_signs_and_powers(found, printed):
 
 
 @pytest.mark.parametrize(
-    ("plain", "shown"),
+    ("value", "shown"),
     [
         ("600", "$N=600$, so"),
-        ("'-0.5'", "$N=-0.5$, so"),
-        ("'2, 4'", "$N=$ {glue:}`x`, so"),
-        ("'0.1 ± 0.2'", "$N=$ {glue:}`x`, so"),
-        ("'none'", "$N=$ {glue:}`x`, so"),
+        ("-0.5", "$N=-0.5$, so"),
+        ("2, 4", "$N=$ 2, 4, so"),
+        ("-0.1 ± 2e-3", "$N=$ −0.1 ± 2×10⁻³, so"),
+        ("none", "$N=$ none, so"),
     ],
 )
-def test_a_number_joins_the_formula_before_it(plain, shown):
-    notebook = page("$N=$ {glue:}`x`, so", glued("x", plain))
+def test_a_number_joins_the_formula_before_it(value, shown):
+    notebook = page("$N=$ {glue:}`x`, so", glued("x", value))
     numerals.typeset(notebook)
     assert notebook.cells[1].source == shown
 
 
 def test_only_an_open_formula_takes_a_number():
-    text = "$N$ {glue:}`x` and $a=1$ with $b$, $c=$\n{glue:text}`y` and $d=$ {glue:text}`/notebooks/other.py::x`"
-    notebook = page(text, glued("x", "1"), glued("y", "'2'"))
+    text = "$N$ {glue:}`x` and $a=1$ with $b$, $c=$\n{glue:text}`y`"
+    notebook = page(text, glued("x", "1"), glued("y", "2"))
     numerals.typeset(notebook)
-    closed = "$N$ {glue:}`x` and $a=1$ with $b$, $c=2$ and $d=$ {glue:text}`/notebooks/other.py::x`"
-    assert notebook.cells[1].source == closed
+    assert notebook.cells[1].source == "$N$ 1 and $a=1$ with $b$, $c=2$"
 
 
-def test_tables_and_texts_of_a_page():
+def test_a_value_that_the_notebook_does_not_report_is_refused():
+    with pytest.raises(Refusal, match="the text asks for the value 'x', which its notebook does not report"):
+        numerals.typeset(page("{glue:text}`x`"))
+
+
+def test_tables_of_a_page():
     table = nbformat.v4.new_output("display_data", {"text/markdown": "| $x^{-1}$ | -1 |\n|---|---|"})
-    notebook = page("", table, glued("x", "'-1e-3'"))
+    notebook = page("", table)
     numerals.typeset(notebook)
-    first, second = notebook.cells[0].outputs
-    assert first.data["text/markdown"] == "| $x^{-1}$ | −1 |\n|---|---|"
-    assert second.data[f"{GLUE_PREFIX}text/plain"] == "'−1×10⁻³'"
+    assert notebook.cells[0].outputs[0].data["text/markdown"] == "| $x^{-1}$ | −1 |\n|---|---|"

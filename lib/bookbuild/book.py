@@ -16,9 +16,10 @@ from pathlib import Path
 
 import nbformat
 
-from bookbuild import archives, browser, figures, kernels, ledger, paths, pdf, source
+from bookbuild import archives, browser, figures, kernels, ledger, paths, pdf, runnable, source
 from bookbuild.check import check_book
 from bookbuild.links import check_links
+from bookbuild.printed import settings
 from bookbuild.progress import load_timings, save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, results_label, run_all, say
@@ -126,6 +127,7 @@ def render(profile: str, key: str, need_pdf: bool) -> None:
 
 def export_results(profile: str, html: Path) -> None:
     """Put into the book, for each notebook, itself to run, its figures and their numbers, and the means behind."""
+    from sgdnoise import __version__
     from sgdnoise.sweep.store import Store
 
     store = Store(paths.RESULTS)
@@ -137,10 +139,9 @@ def export_results(profile: str, html: Path) -> None:
         if executed is None:
             raise Refusal(f"the copy of notebook {notebook.name} is damaged or gone; the same command mends it")
         figures.write_downloads(executed, html / DOWNLOADS, label)
-        for cell in executed.cells:
-            if cell.cell_type == "code":  # pictures and numbers are offered beside it, and would double the site
-                cell.outputs, cell.execution_count = [], None
-        nbformat.write(executed, html / DOWNLOADS / f"{label}.ipynb")
+        about = f"version {__version__}, {profile} profile"
+        # Without outputs: pictures and numbers are offered beside it, and would double the site.
+        nbformat.write(runnable.convert(executed, settings()["title"], about), html / DOWNLOADS / f"{label}.ipynb")
         if keys:
             store.write_zip(keys, html / DOWNLOADS / f"{label}.zip", shorten=archives.summary)
 

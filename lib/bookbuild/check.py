@@ -91,27 +91,21 @@ def toc_pages(toc: Any) -> Iterator[str]:
 
 
 def count_figures(notebook: nbformat.NotebookNode) -> int:
-    """Count the pictures that an executed notebook holds; one kept for a caption elsewhere counts as well."""
-    return sum(
-        any(f"{prefix}{kind}" in output.get("data", {}) for kind in IMAGE_TYPES for prefix in ("", GLUE_PREFIX))
-        for cell in notebook.cells
-        for output in cell.get("outputs", [])
-    )
-
-
-GLUE_PREFIX = "application/papermill.record/"
+    """Count the pictures that an executed notebook holds."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    return sum(any(kind in output.get("data", {}) for kind in IMAGE_TYPES) for output in outputs)
 
 
 def check_book(html: Path, profile: str) -> None:
     """Raise one sentence if a page or a figure of the book is missing or a page fetches anything from outside."""
     pages = list(toc_pages(yaml.safe_load(paths.TOC.read_text(encoding="utf-8"))))
+    parsed = {file: Page(file.read_text(encoding="utf-8")) for file in sorted(html.rglob("*.html"))}
     for page in pages:
         file = html / f"{page}.html"
-        if not file.is_file() or file.stat().st_size < 1000:
+        if file not in parsed or file.stat().st_size < 1000:
             raise Refusal(f"page {page} of the table of contents is missing from the book")
-        parsed = Page(file.read_text(encoding="utf-8"))
-        images = [src for src in parsed.images if not is_outside(src)]
-        for address in images + parsed.downloads:
+        images = [src for src in parsed[file].images if not is_outside(src)]
+        for address in images + parsed[file].downloads:
             target = file.parent / unquote(urlsplit(address).path)
             if not target.is_file() or target.stat().st_size == 0:
                 raise Refusal(f"file {address} of page {page} is missing from the book")
@@ -125,7 +119,7 @@ def check_book(html: Path, profile: str) -> None:
                 raise Refusal(f"page {page} shows {shown} figures, and its notebook made {count_figures(executed)}")
     for name in {notebook.name for notebook in source.read_all()} - {Path(p).name for p in pages}:
         raise Refusal(f"notebook {name} must be named in _toc.yml")
-    for file in sorted(html.rglob("*.html")):
-        for address in Page(file.read_text(encoding="utf-8")).fetched:
+    for file, content in parsed.items():
+        for address in content.fetched:
             if is_outside(address):
                 raise Refusal(f"page {file.relative_to(html)} fetches {address}, and the book must need no network")

@@ -1,8 +1,8 @@
 """The claims ledger: what the paper says, what we found, and whether the two agree.
 
 ``book/claims.yml`` lists the claims with the verdict that we stand by. A notebook that tests a claim calls
-:func:`claim`; the build collects what the notebooks found, works out a verdict from it, and stops if that differs from
-the recorded one.
+:func:`sgdnoise.report.claim`; the build collects what the notebooks found, works out a verdict from it, and stops if
+that differs from the recorded one.
 """
 
 from collections.abc import Iterable
@@ -10,37 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
 from bookbuild import paths
 from bookbuild.numerals import printed
 from bookbuild.refusal import Refusal
-from bookbuild.source import read_executed
+from bookbuild.source import read_executed, told
 
-MIME = "application/vnd.sgdnoise.claim+json"
 VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced")
 DECISIVE = 3.0  # standard errors
-
-
-def claim(name: str, found: str, sigma: float) -> None:
-    """Report, from a notebook, what was found about a claim.
-
-    Parameters
-    ----------
-    name
-        Name of the claim in ``book/claims.yml``.
-    found
-        What was found, with its error, for the table.
-    sigma
-        By how many standard errors the statement holds; negative if it fails. NaN, where nothing could be measured,
-        leaves it open.
-    """
-    from IPython.display import display
-
-    # Notebooks are JSON, which has numbers only for finite ones.
-    data = {MIME: {"name": name, "found": found, "sigma": float(np.nan_to_num(sigma, nan=0.0))}}
-    display(data, raw=True)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -102,13 +80,10 @@ def findings(notebooks: Iterable[Any]) -> dict[str, Finding]:
     """Collect what executed notebooks found."""
     found: dict[str, Finding] = {}
     for notebook in notebooks:
-        for cell in notebook.cells:
-            for output in cell.get("outputs", []):
-                if MIME in output.get("data", {}):
-                    finding = Finding(**output["data"][MIME])
-                    if finding.name in found:
-                        raise Refusal(f"claim {finding.name} is reported twice")
-                    found[finding.name] = finding
+        for name, content in told(notebook, "claim").items():
+            if name in found:
+                raise Refusal(f"claim {name} is reported twice")
+            found[name] = Finding(name, content["found"], content["sigma"])
     return found
 
 

@@ -5,18 +5,20 @@ exponent, and a value within the formula to which it belongs, so that no line br
 """
 
 import re
+from collections.abc import Mapping
 
 from nbformat import NotebookNode
 
-from bookbuild.check import GLUE_PREFIX
+from bookbuild.refusal import Refusal
+from bookbuild.source import told
 
-TEXTS = (f"{GLUE_PREFIX}text/plain", "text/markdown")
+TABLE = "text/markdown"
 EXPONENT = re.compile(r"(?<=\d)e([+-]?)0*(\d+)\b")
 HYPHEN = re.compile(r"(?<![\w.-])-(?=\d)")
 MATHS = re.compile(r"(\$[^$]*\$|`[^`]*`)")
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-# A formula that ends with an equals sign, and the value that the build puts behind it.
-OPEN_FORMULA = re.compile(r"\$([^$]*=)\$\s+\{glue:(?:text)?\}`([\w-]+)`")
+# The place of a value, with the formula before it where that ends with an equals sign.
+GLUED = re.compile(r"(?:\$([^$]*=)\$\s+)?\{glue:(?:text)?\}`([^`]+)`")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -34,20 +36,29 @@ def printed(text: str) -> str:
 
 
 def typeset(executed: NotebookNode) -> None:
-    """Write the numbers of an executed notebook as they are printed."""
-    values: dict[str, str] = {}
-    for cell in executed.cells:
-        for output in cell.get("outputs", []):
-            for kind in TEXTS:
-                if kind in output.get("data", {}):
-                    output["data"][kind] = printed(output["data"][kind])
-                    name = output["metadata"].get("scrapbook", {}).get("name")
-                    values[name] = output["data"][kind].strip("'")
-
-    def close(formula: re.Match[str]) -> str:
-        value = values.get(formula[2], "").replace("−", "-")
-        return f"${formula[1]}{value}$" if NUMBER.fullmatch(value) else formula[0]
-
+    """Put the values that a notebook reports into its text, and write all its numbers as they are printed."""
+    values = {name: content["text"] for name, content in told(executed, "value").items()}
     for cell in executed.cells:
         if cell.cell_type == "markdown":
-            cell.source = OPEN_FORMULA.sub(close, cell.source)
+            cell.source = filled(cell.source, values)
+        for output in cell.get("outputs", []):
+            if TABLE in output.get("data", {}):
+                output["data"][TABLE] = printed(output["data"][TABLE])
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Put values where a text asks for them, within the formula before if that ends with an equals sign.
+
+    >>> filled("$N=$ {glue:}`n` samples of {glue:text}`what`, $x=$ {glue:}`y`", {"n": "9", "what": "-1", "y": "2, 3"})
+    '$N=9$ samples of −1, $x=$ 2, 3'
+    """
+
+    def put(place: re.Match[str]) -> str:
+        formula, name = place.groups()
+        if name not in values:
+            raise Refusal(f"the text asks for the value {name!r}, which its notebook does not report")
+        if formula and NUMBER.fullmatch(values[name]):
+            return f"${formula}{values[name]}$"
+        return (f"${formula}$ " if formula else "") + printed(values[name])
+
+    return GLUED.sub(put, text)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ class Job:
     failure: str | None = None
     trace: str = ""
 
-    @property
+    @cached_property
     def output(self) -> Path:
-        """Where the executed copy goes."""
+        """Where the executed copy goes; a run checks in the end that what it is made from is still the same."""
         return self.notebook.executed(self.parameters)
 
     def done(self) -> bool:

@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from nbformat import NotebookNode
 from bookbuild import paths
 from bookbuild.refusal import Refusal
 from sgdnoise._checks import MAX_SEED
+from sgdnoise.report import MIME
 
 PROFILES = ("smoke", "standard", "paper")
 Parameters = Mapping[str, Any]
@@ -55,23 +57,9 @@ class Notebook:
         seconds = self.convert().metadata.get("expected_seconds", {}).get(profile)
         return None if seconds is None else float(seconds)
 
-    def defaults(self) -> dict[str, Any]:
-        """Return the values in the one cell that is tagged ``parameters``."""
-        cells = [c for c in self.convert().cells if "parameters" in c.metadata.get("tags", [])]
-        if len(cells) != 1:
-            raise Refusal(f"notebook {self.name} must have one cell tagged 'parameters', and has {len(cells)}")
-        values = {}
-        for statement in ast.parse(cells[0].source).body:
-            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                values[statement.targets[0].id] = ast.literal_eval(statement.value)
-        for required in ("profile", "seed"):
-            if required not in values:
-                raise Refusal(f"the parameters of notebook {self.name} must include {required!r}")
-        return values
-
     def parameters(self, profile: str, overrides: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return all parameters of a run, each override checked against the cell tagged ``parameters``."""
-        defaults = self.defaults()
+        defaults = _defaults(self)
         chosen = {**defaults, "profile": profile}
         for name, word in (overrides or {}).items():
             if name == "profile":
@@ -98,18 +86,58 @@ class Notebook:
         return paths.EXECUTED / f"{self.name}-{parameters['profile']}-{self.key(parameters)}.ipynb"
 
 
+@cache
+def _defaults(notebook: Notebook) -> dict[str, Any]:
+    """Return the values in the one cell that is tagged ``parameters``."""
+    cells = [c for c in notebook.convert().cells if "parameters" in c.metadata.get("tags", [])]
+    if len(cells) != 1:
+        raise Refusal(f"notebook {notebook.name} must have one cell tagged 'parameters', and has {len(cells)}")
+    values = {}
+    for statement in ast.parse(cells[0].source).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            values[statement.targets[0].id] = ast.literal_eval(statement.value)
+    for required in ("profile", "seed"):
+        if required not in values:
+            raise Refusal(f"the parameters of notebook {notebook.name} must include {required!r}")
+    return values
+
+
 def seal(executed: NotebookNode) -> None:
     """Write a checksum of an executed notebook into it."""
     executed.metadata[SEAL] = _digest(executed)
 
 
 def read_executed(path: Path) -> NotebookNode | None:
-    """Return an executed notebook, or None if it is not there or not as it was written."""
+    """Return an executed notebook, or None if it is not there or not as it was written.
+
+    As long as the file stays the same it is read once; whoever changes what is returned makes a copy first.
+    """
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return _read(path, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@cache
+def _read(path: Path, *state: int) -> NotebookNode | None:  # noqa: ARG001
     try:
         executed = nbformat.read(path, as_version=4)
     except (OSError, ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError):
         return None
     return executed if executed.metadata.get(SEAL) == _digest(executed) else None
+
+
+def told(executed: NotebookNode, kind: str) -> dict[str, dict[str, Any]]:
+    """Return what a notebook has told the book with :mod:`sgdnoise.report`, by name: figures, claims or values."""
+    found: dict[str, dict[str, Any]] = {}
+    for output in (output for cell in executed.cells for output in cell.get("outputs", [])):
+        content = output.get("data", {}).get(MIME, {})
+        if content.get("kind") == kind:
+            if content["name"] in found:
+                raise Refusal(f"{kind} {content['name']!r} is reported twice by one notebook")
+            found[content["name"]] = {**output["data"], **content}
+    return found
 
 
 def _digest(executed: NotebookNode) -> str:

@@ -5,7 +5,9 @@ the key of that very text, so that the book cannot show the figures of another t
 """
 
 import os
+import re
 import shutil
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,13 @@ from nbformat import NotebookNode
 from bookbuild import about, benchmarks, costs, figures, folding, ledger, live, numerals, paths, source
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
+from sgdnoise.report import MIME
 
 PROFILE_VARIABLE = "SGDNOISE_PROFILE"
 DOWNLOADS = "downloads"
 SCORECARD, VERDICTS = "<!-- scorecard -->", "<!-- verdicts -->"
+# A value of a notebook in a page of prose.
+QUOTED = re.compile(r"\{glue:text\}`/notebooks/(\w+)\.py::[\w-]+`")
 PDF_PLACE = "<!-- pdf -->"
 COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
 
@@ -35,16 +40,16 @@ def read_executed(text: str) -> NotebookNode:
     copies = sorted(paths.EXECUTED.glob(f"*-{notebook.key(notebook.parameters(profile()))}.ipynb"))
     if not copies:
         raise Refusal(f"notebook {title!r} has not been run with this text, library and profile; use `make book`")
-    executed = source.read_executed(copies[0])
+    executed = deepcopy(source.read_executed(copies[0]))
     if executed is None:
         raise Refusal(f"the executed copy of notebook {title!r} is damaged; use `make book`")
     name = copies[0].name.rpartition("-")[0]
-    figures.link_downloads(executed, f"../{DOWNLOADS}", name)
+    figures.place(executed, name.rpartition("-")[0], f"../{DOWNLOADS}", name)
     found = ledger.findings([executed])
     if found:
         about.add_to_findings(executed, ledger.listed(ledger.read_ledger(paths.LEDGER), found))
-    strip(executed)
     numerals.typeset(executed)
+    strip(executed)
     folding.fold(executed)
     about.put_below_title(executed, about.facts(executed, name, notebook.parameters(profile())))
     files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook to run</a>'
@@ -62,7 +67,7 @@ def strip(executed: NotebookNode) -> None:
     """Take out what notebooks report to the build, which is not for readers."""
     for cell in executed.cells:
         if cell.cell_type == "code":
-            cell.outputs = [o for o in cell.outputs if not {ledger.MIME, figures.MIME} & set(o.get("data", {}))]
+            cell.outputs = [o for o in cell.outputs if MIME not in o.get("data", {})]
 
 
 def fill_tables(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
@@ -75,9 +80,24 @@ def fill_tables(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
         executed = [notebook.executed(notebook.parameters(profile())) for notebook in source.read_all()]
         found = ledger.collect(executed)
         text[0] = text[0].replace(SCORECARD, ledger.scorecard(*found)).replace(VERDICTS, ledger.verdicts(*found))
+    text[0] = QUOTED.sub(lambda place: numerals.filled(place[0], values(place[1])), text[0])
     for name, figure in figures.BORROWED.findall(text[0]):
-        notebook = source.read(name)
-        figures.lend(notebook.executed(notebook.parameters(profile())), name, figure)
+        figures.lend(copy_of(name), name, figure)
+
+
+def copy_of(name: str) -> NotebookNode:
+    """Return the executed copy of the notebook of that name."""
+    notebook = source.read(name)
+    executed = source.read_executed(notebook.executed(notebook.parameters(profile())))
+    if executed is None:
+        raise Refusal(f"the executed copy of notebook {name} is damaged or gone; use `make book`")
+    return executed
+
+
+def values(name: str) -> dict[str, str]:
+    """Return the values that a notebook reports, by the names that other pages give them."""
+    found = source.told(copy_of(name), "value")
+    return {f"/notebooks/{name}.py::{value}": content["text"] for value, content in found.items()}
 
 
 def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001

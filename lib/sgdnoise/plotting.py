@@ -1,10 +1,11 @@
-"""One matplotlib style for every figure of the book, and how a variable with its error is drawn.
+"""One matplotlib style for every figure of the book, and the one way in which a curve with its errors is drawn.
 
 Colours are those of Okabe and Ito, told apart by colour-blind readers; line styles tell them apart in grey.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import matplotlib as mpl
 import numpy as np
@@ -12,7 +13,11 @@ import xarray as xr
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
 
 COLORS = {
     "black": "#000000",
@@ -80,28 +85,96 @@ def mean_and_error(variable: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     return variable.mean("realisation"), variable.std("realisation", ddof=1) / np.sqrt(count)
 
 
-def draw(axes: Axes, variable: xr.DataArray, **style: Any) -> None:
-    """Draw a variable against time: a line for the mean over realisations, a band of two standard errors."""
-    mean, error = mean_and_error(variable)
-    (line,) = axes.plot(variable.time, mean, **style)
-    axes.fill_between(variable.time, mean - 2 * error, mean + 2 * error, color=line.get_color(), alpha=0.2, linewidth=0)
+class Curve(NamedTuple):
+    """The numbers of a curve: its points and the ends of their bars, NaN where it has none."""
+
+    name: str
+    x: Array
+    y: Array
+    low: Array
+    high: Array
+    x_low: Array
+    x_high: Array
 
 
-def draw_fdt(axes: Axes, curve: xr.Dataset, lags: Sequence[float] | None = None, **style: Any) -> None:
+#: The numbers behind the lines that :func:`curve` has drawn; :func:`sgdnoise.report.publish` takes them from here.
+DRAWN: WeakKeyDictionary[Line2D, Curve] = WeakKeyDictionary()
+BAR = 2.0  # standard errors, in every figure
+
+
+def curve(
+    axes: Axes,
+    x: ArrayLike | None,
+    y: ArrayLike | None,
+    error: ArrayLike | None = None,
+    x_error: ArrayLike | None = None,
+    fmt: str = "",
+    *,
+    band: bool = False,
+    name: str = "",
+    **style: Any,
+) -> None:
+    """Draw points or a line, with two standard errors either way, and keep the numbers with which it is published.
+
+    Parameters
+    ----------
+    x, y
+        Coordinates. Without x the line is a level across the panel, without y it is upright.
+    error, x_error
+        Standard errors of y and of x.
+    fmt, style
+        As for Matplotlib's ``plot`` and ``errorbar``.
+    band
+        Whether the errors of y are a band instead of bars.
+    name
+        What the numbers are called; the label of the legend unless given.
+    """
+    name = name or style.get("label", "")
+    if not name:
+        raise ValueError("a curve must have a label or a name, under which its numbers are published")
+    given = (np.nan if values is None else values for values in (x, y, error, x_error))
+    xs, ys, y_bar, x_bar = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, dtype=float)) for v in given))
+    y_bar, x_bar = BAR * y_bar, BAR * x_bar
+    if x is None or y is None:
+        if xs.size != 1:
+            raise ValueError(f"a line across the panel must have one coordinate, got {xs.size} of {name!r}")
+        across = axes.axhline if x is None else axes.axvline
+        line = across(float(ys[0] if x is None else xs[0]), **{"linestyle": fmt or "-"} | style)
+    elif band or (error is None and x_error is None):
+        (line,) = axes.plot(xs, ys, *([fmt] if fmt else []), **style)
+    else:
+        bars: dict[str, Any] = {"yerr": None if error is None else y_bar, "xerr": None if x_error is None else x_bar}
+        line = axes.errorbar(xs, ys, fmt=fmt, **bars, **style).lines[0]
+    if band:
+        axes.fill_between(xs, ys - y_bar, ys + y_bar, color=line.get_color(), alpha=0.2, linewidth=0)
+    DRAWN[line] = Curve(name, xs, ys, ys - y_bar, ys + y_bar, xs - x_bar, xs + x_bar)
+
+
+def draw(axes: Axes, variable: xr.DataArray, *, band: bool = True, **style: Any) -> None:
+    """Draw a variable against time: the mean over realisations, with a band or with bars of two standard errors."""
+    curve(axes, variable.time, *mean_and_error(variable), band=band, **style)
+
+
+def draw_fdt(axes: Axes, fdt: xr.Dataset, lags: Sequence[float] | None = None, **style: Any) -> None:
     """Draw an FDT plot, the mean over waiting times of a curve of :func:`sgdnoise.fdt_curve`.
 
     Without lags a line, the mean over realisations; with lags the points at these, with two standard errors both ways.
     """
-    curve = curve.mean("waiting_time")
+    fdt = fdt.mean("waiting_time")
     axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
     if lags is None:
-        mean = curve.mean("realisation")
-        axes.plot(mean.normalised_correlation, mean.normalised_response, **style)
+        mean = fdt.mean("realisation")
+        curve(axes, mean.normalised_correlation, mean.normalised_response, **style)
         return
-    points = curve.sel(lag=list(lags), method="nearest")
+    points = fdt.sel(lag=list(lags), method="nearest")
     x, x_error = mean_and_error(points.normalised_correlation)
-    y, y_error = mean_and_error(points.normalised_response)
-    axes.errorbar(x, y, 2 * y_error, 2 * x_error, **{"markersize": 3, "elinewidth": 0.7} | style)
+    curve(
+        axes,
+        x,
+        *mean_and_error(points.normalised_response),
+        x_error,
+        **{"markersize": 3, "elinewidth": 0.7} | style,
+    )
 
 
 def plain_ticks(axis: Axis, values: Sequence[float]) -> None:

@@ -1,0 +1,130 @@
+"""The notebook that a page offers: plain Markdown, the parameters of the run, and nothing of the machine that built it.
+
+MyST's roles and directives are for the book; Jupyter would show them as they are written. A page that uses one which is
+not turned into plain text here stops the build.
+"""
+
+import re
+from copy import deepcopy
+from functools import cache
+
+from nbformat import NotebookNode
+from pybtex.database import parse_file
+from pybtex.richtext import Text
+
+from bookbuild import numerals, paths
+from bookbuild.figures import PLACE
+from bookbuild.folding import PARAMETERS
+from bookbuild.refusal import Refusal
+
+NOTE = (
+    "*A page of “{title}”, {about}. It runs where the Python package `sgdnoise` is installed. Numbers in the text are "
+    "those of that build; a run shows its own.*"
+)
+BOX = re.compile(r"^:::\{admonition\} ([^\n]+)\n(?::\w+:[^\n]*\n)*(.*?)\n:::$", re.MULTILINE | re.DOTALL)
+OPTIONS = re.compile(r"^---\n.*?^---\n", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"^name: (\S+)$", re.MULTILINE)
+LABEL = re.compile(r"^\$\$ \(([\w-]+)\)$", re.MULTILINE)
+TITLES = {".py": re.compile(r"^# # (.+)$", re.MULTILINE), ".md": re.compile(r"^# (.+)$", re.MULTILINE)}
+ROLE = re.compile(r"\{([\w:]+)\}`(?:([^`<]+) <)?([^`>]+)>?`")
+LEFT = re.compile(r"\{[\w:]+\}`[^`]*`|^(?:```+|:::+)\{[\w:]+\}|^\([\w-]+\)=$", re.MULTILINE)
+
+
+def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
+    """Return an executed notebook as one to run, without outputs; it says of which book and build it is a page."""
+    notebook = deepcopy(executed)
+    numerals.typeset(notebook)
+    # The values of the run take the place of the defaults.
+    notebook.cells = [cell for cell in notebook.cells if "parameters" not in tags(cell)]
+    texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    plain = Plain("\n".join(cell.source for cell in texts))
+    for cell in texts:
+        cell.source = plain.text(cell.source)
+        if left := LEFT.search(cell.source):
+            page = texts[0].source.partition("\n")[0]
+            raise Refusal(f"the page {page!r} has {left[0]!r}, which a notebook that is offered to run cannot show")
+    heading, _, rest = texts[0].source.partition("\n")
+    texts[0].source = f"{heading}\n\n{NOTE.format(title=title, about=about)}\n{rest}"
+    for cell in notebook.cells:
+        kept = ["parameters"] if PARAMETERS in tags(cell) else tags(cell)
+        cell.metadata = NotebookNode({"tags": kept} if kept else {})
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    notebook.metadata = NotebookNode({"kernelspec": notebook.metadata["kernelspec"]})
+    return notebook
+
+
+class Plain:
+    """MyST of one page turned into plain Markdown; its equations and figures are numbered."""
+
+    def __init__(self, page: str) -> None:
+        blocks = list(PLACE.finditer(page))
+        self.equations = {label: str(i) for i, label in enumerate(LABEL.findall(page), 1)}
+        self.figures = {block[1]: f"Figure {i}" for i, block in enumerate(blocks, 1)}
+        labels = {block[1]: NAME.search(block[0]) for block in blocks}
+        self.labels = {label[1]: self.figures[name] for name, label in labels.items() if label}
+
+    def text(self, text: str) -> str:
+        """Return a part of the page."""
+        text = PLACE.sub(self.caption, text)
+        text = LABEL.sub(lambda m: f"\\tag{{{self.equations[m[1]]}}}\n$$", text)
+        text = BOX.sub(lambda m: quoted(f"**{m[1]}**\n\n{m[2]}"), text)
+        return ROLE.sub(self.role, text)
+
+    def caption(self, block: re.Match[str]) -> str:
+        """Return what is said of a figure, which the cell before has shown."""
+        words = OPTIONS.sub("", block[0]).partition("\n")[2].removesuffix("\n```")
+        return f"**{self.figures[block[1]]}** (`{block[1]}`). {words}"
+
+    def role(self, role: re.Match[str]) -> str:
+        """Return the words that stand for a reference."""
+        kind, words, target = role.groups()
+        if kind == "doc":
+            return f"*{words or page_title(target)}*"
+        if kind == "cite:p":
+            return f"({'; '.join(cited(key, '{}, {}') for key in target.split(','))})"
+        if kind == "cite:t":
+            return "; ".join(cited(key, "{} ({})") for key in target.split(","))
+        if kind == "eq" and target in self.equations:
+            return f"({self.equations[target]})"
+        return self.labels.get(target, role[0]) if kind == "numref" else role[0]
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    """Return the tags of a cell."""
+    return list(cell.metadata.get("tags", []))
+
+
+def quoted(text: str) -> str:
+    """Return a text as a block of quotation.
+
+    >>> quoted("a\\n\\nb")
+    '> a\\n>\\n> b'
+    """
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def page_title(page: str) -> str:
+    """Return the title of a page of the book."""
+    for ending, pattern in TITLES.items():
+        path = paths.ROOT / f"{page.lstrip('/')}{ending}"
+        if path.is_file() and (title := pattern.search(path.read_text(encoding="utf-8"))):
+            return title[1]
+    raise Refusal(f"the text links to the page {page}, which is not there")
+
+
+@cache
+def bibliography() -> dict[str, tuple[str, str, str]]:
+    """Return authors, year and address of every work that the book cites."""
+    found = {}
+    for key, entry in parse_file(paths.BIBLIOGRAPHY).entries.items():
+        last = [str(Text.from_latex(" ".join(person.last_names))) for person in entry.persons["author"]]
+        authors = last[0] if len(last) == 1 else " and ".join(last) if len(last) == 2 else f"{last[0]} et al."
+        found[key] = authors, entry.fields["year"], entry.fields.get("doi", "")
+    return found
+
+
+def cited(key: str, form: str) -> str:
+    """Return authors and year, with a link where the work has one."""
+    authors, year, doi = bibliography()[key]
+    return f"[{form.format(authors, year)}](https://doi.org/{doi})" if doi else form.format(authors, year)

@@ -1,0 +1,115 @@
+"""What a notebook tells the book and shows to whoever runs it: figures with their numbers, claims, values for the text.
+
+Each is an output of the notebook: what Jupyter shows, and beside it the content for the book.
+"""
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sgdnoise.plotting import DRAWN
+
+MIME = "application/vnd.sgdnoise+json"
+ABOUT = {
+    "panel": "number of the panel, from left to right and from top to bottom",
+    "title": "title of the panel",
+    "x_label": "label of its x axis",
+    "y_label": "label of its y axis",
+    "curve": "name of the curve",
+    "x": "x; missing where a level crosses the panel",
+    "y": "y; missing where an upright line crosses the panel",
+    "low": "y less two standard errors",
+    "high": "y and two standard errors",
+    "x_low": "x less two standard errors",
+    "x_high": "x and two standard errors",
+}
+
+
+def publish(name: str, figure: Figure) -> None:
+    """Show a figure, and give it to the book with the numbers of its curves.
+
+    The place of the figure is ``{glue:figure} NAME`` in the text. Its curves must be drawn with
+    :func:`sgdnoise.plotting.curve`, or with what uses it.
+    """
+    import matplotlib.pyplot as plt
+
+    table = numbers(name, figure)
+    svg, png = io.BytesIO(), io.BytesIO()
+    figure.savefig(svg, format="svg", bbox_inches="tight", metadata={"Date": None})  # the same figure, the same bytes
+    figure.savefig(png, format="png", bbox_inches="tight")
+    shown = {"image/svg+xml": svg.getvalue().decode(), "image/png": base64.b64encode(small(png)).decode()}
+    netcdf = base64.b64encode(table.to_netcdf(engine="scipy")).decode() if table.sizes["row"] else ""
+    tell("figure", name, f"Figure {name!r}", shown, netcdf=netcdf)
+    plt.close(figure)  # or Jupyter would show it once more
+
+
+def numbers(name: str, figure: Figure) -> xr.Dataset:
+    """Return the points of all curves of a figure, one a row, as they were given to be drawn."""
+    rows: list[tuple[Any, ...]] = []
+    panels = [axes for outer in figure.axes for axes in (outer, *outer.child_axes) if isinstance(axes, Axes)]
+    for number, axes in enumerate(panels, 1):
+        about = (number, axes.get_title(), axes.get_xlabel(), axes.get_ylabel())
+        for line in axes.lines:
+            if line in DRAWN:
+                curve = DRAWN[line]
+                rows += [(*about, curve.name, *point) for point in zip(*curve[1:], strict=True)]
+            elif np.size(line.get_xdata()):  # one without points is an entry of the legend
+                raise ValueError(
+                    f"the line {line.get_label()!r} of figure {name!r} must be drawn with sgdnoise.plotting.curve, "
+                    "which keeps its numbers"
+                )
+    columns = zip(*rows, strict=True) if rows else ([] for _ in ABOUT)
+    table = {key: ("row", list(column), {"long_name": ABOUT[key]}) for key, column in zip(ABOUT, columns, strict=True)}
+    return xr.Dataset(table, attrs={"figure": name})
+
+
+def small(png: io.BytesIO) -> bytes:
+    """Return a picture with 256 colours, which no eye tells from the original, in half the bytes or less."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    with Image.open(png) as picture:
+        picture.convert("RGB").quantize(256).save(out, "png", optimize=True, dpi=picture.info["dpi"])
+    return out.getvalue()
+
+
+def claim(name: str, found: str, sigma: float) -> None:
+    """Say what was found about a claim of the paper.
+
+    Parameters
+    ----------
+    name
+        Name of the claim in ``book/claims.yml``.
+    found
+        What was found, with its error, for the table.
+    sigma
+        By how many standard errors the statement holds; negative if it fails. NaN, where nothing could be measured,
+        leaves it open.
+    """
+    # Notebooks are JSON, which has numbers only for finite ones.
+    sigma = float(np.nan_to_num(sigma, nan=0.0))
+    tell("claim", name, f"Claim {name!r}: {found} ({sigma:+.1f} standard errors)", found=found, sigma=sigma)
+
+
+def glue(name: str, value: object) -> None:
+    """Give a number or a few words to the text, where ``{glue:text}`NAME``` is their place."""
+    tell("value", name, f"{name} = {value}", text=str(value))
+
+
+def tell(kind: str, name: str, words: str, shown: dict[str, str] | None = None, **content: Any) -> None:
+    """Put out what the book takes, with what Jupyter shows; outside of Jupyter say it in words."""
+    try:
+        from IPython.core.getipython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        raise ImportError("sgdnoise.report needs IPython, which Jupyter brings; install it, or ipykernel") from None
+    if get_ipython() is None:
+        print(words)
+        return
+    data = {MIME: {"kind": kind, "name": name, **content}, "text/plain": words, **(shown or {})}
+    display(data, raw=True)  # type: ignore[no-untyped-call]

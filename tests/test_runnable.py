@@ -1,0 +1,193 @@
+"""The notebooks that pages offer run where the wheel is installed and nothing else of the project is."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import distribution
+from pathlib import Path
+
+import nbformat
+import pytest
+from packaging.requirements import Requirement
+
+from bookbuild import numerals, runnable, source
+from bookbuild.paths import ROOT
+from bookbuild.refusal import Refusal
+from sgdnoise.report import MIME
+
+RUNNERS = ("papermill", "ipykernel")  # what runs a notebook; IPython comes with them
+
+
+def closure(*roots):
+    """Names of distributions with all that they need here, extras aside."""
+    found, waiting = set(), list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            needs = map(Requirement, distribution(name).requires or [])
+            waiting += [need.name for need in needs if not need.marker or need.marker.evaluate({"extra": ""})]
+    return found
+
+
+def executed(text):
+    """A notebook that ran in the folder of a build."""
+    cells = [
+        nbformat.v4.new_markdown_cell("# A title\n\nWords."),
+        nbformat.v4.new_code_cell("seed = 0", metadata={"tags": ["parameters", "remove-cell"]}),
+        nbformat.v4.new_code_cell(
+            "# Parameters\nseed = 3", metadata={"tags": ["injected-parameters"], "papermill": {}}
+        ),
+        nbformat.v4.new_code_cell("1", metadata={"tags": ["hide-input"]}, execution_count=3),
+        nbformat.v4.new_markdown_cell(text),
+    ]
+    cells[3].outputs = [nbformat.v4.new_output("display_data", {MIME: {"kind": "value", "name": "n", "text": "-7"}})]
+    kernel = {"name": "python3", "language": "python", "display_name": "Python 3"}
+    papermill = {"input_path": "/home/somebody/start.ipynb"}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel, "papermill": papermill})
+
+
+def offered(text):
+    return runnable.convert(executed(text), "The book", "version 1, smoke profile")
+
+
+@pytest.mark.parametrize(
+    ("myst", "plain"),
+    [
+        ("$N=$ {glue:}`n` and {glue:text}`n`", "$N=-7$ and −7"),
+        ("see {doc}`/notebooks/memory` or {doc}`this </book/dmft>`", "see *{memory}* or *this*"),
+        ("$$\na\n$$ (eq-a)\n\nof {eq}`eq-a`", "$$\na\n\\tag{1}\n$$\n\nof (1)"),
+        (
+            "{cite:p}`cover1965geometrical,mignacco2022effective`",
+            "(Cover, 1965; [Mignacco and Urbani, 2022](https://doi.org/10.1088/1742-5468/ac841d))",
+        ),
+        ("{cite:t}`mignacco2020dynamical`", "Mignacco et al. (2020)"),
+        (
+            "```{glue:figure} plot\n---\nname: fig-plot\nalt: a\n---\nA caption,\nlong.\n```\n\n{numref}`fig-plot`",
+            "**Figure 1** (`plot`). A caption,\nlong.\n\nFigure 1",
+        ),
+        (":::{admonition} Found\n:class: found\n- One.\n- Two.\n:::", "> **Found**\n>\n> - One.\n> - Two."),
+    ],
+)
+def test_roles_and_directives_become_plain_text(myst, plain):
+    memory = re.search(r"^# # (.*)$", source.read("memory").text, re.MULTILINE)[1]
+    assert offered(myst).cells[-1].source == plain.replace("{memory}", memory)
+
+
+@pytest.mark.parametrize("myst", ["{term}`heat`", ":::{note}\nWords.\n:::", "(there)=\n## Here", "{eq}`eq-elsewhere`"])
+def test_what_has_no_plain_form_is_refused(myst):
+    with pytest.raises(
+        Refusal, match=r"the page '# A title' has .*, which a notebook that is offered to run cannot show"
+    ):
+        offered(myst)
+
+
+def test_one_cell_of_parameters_no_outputs_and_nothing_of_the_machine():
+    before = executed("Text.")
+    notebook = runnable.convert(before, "The book", "version 1, smoke profile")
+    assert notebook.cells[0].source.startswith("# A title\n\n*A page of “The book”, version 1, smoke profile.")
+    assert [cell.metadata.get("tags") for cell in notebook.cells] == [None, ["parameters"], ["hide-input"], None]
+    assert notebook.cells[1].source == "# Parameters\nseed = 3"
+    assert all(not cell.get("outputs") for cell in notebook.cells)
+    assert "somebody" not in nbformat.writes(notebook)
+    assert len(before.cells) == 5, "the executed copy is left as it is"
+
+
+def imported(code):
+    """Names of the packages that code imports."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module.partition(".")[0]
+
+
+@pytest.mark.parametrize("notebook", source.read_all(), ids=lambda notebook: notebook.name)
+def test_notebooks_import_what_the_wheel_brings(notebook):
+    code = "\n".join(cell.source for cell in notebook.convert().cells if cell.cell_type == "code")
+    brought = {Requirement(need).name for need in distribution("sgdnoise").requires if "extra ==" not in need}
+    assert set(imported(code)) - set(sys.stdlib_module_names) <= brought | {"sgdnoise", "IPython"}
+
+
+@pytest.mark.endtoend
+def test_every_notebook_that_a_page_offers_is_plain(html, project):
+    files = sorted((html / "downloads").glob("*.ipynb"))
+    assert len(files) == len(source.read_all())
+    for file in files:
+        text = file.read_text()
+        for path in (str(project), str(ROOT), tempfile.gettempdir(), os.path.expanduser("~/")):
+            assert path not in text, (file, path)
+        notebook = nbformat.reads(text, as_version=4)
+        tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
+        assert tags.count("parameters") == 1, file
+        assert "injected-parameters" not in tags, file
+        assert sum('profile = "' in cell.source for cell in notebook.cells) == 1, file
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                assert not runnable.LEFT.search(cell.source), file
+                assert not numerals.GLUED.search(cell.source), file
+                assert "{glue" not in cell.source, file
+                assert ":::" not in cell.source, file
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """A Python with the wheel, the packages that it asks for and what runs notebooks; nothing else is there."""
+    folder = tmp_path_factory.mktemp("fresh")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    (site,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    needs = [Requirement(need).name for need in distribution("sgdnoise").requires if "extra ==" not in need]
+    for name in closure(*needs, *RUNNERS):
+        for top in {file.parts[0] for file in distribution(name).files} - {"..", "__pycache__"}:
+            link = site / top
+            if not link.exists():
+                link.symlink_to(Path(distribution(name).locate_file(top)))
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    python = folder / "venv" / "bin" / "python"
+    install = [
+        sys.executable,
+        "-m",
+        "uv",
+        "pip",
+        "install",
+        "--quiet",
+        "--offline",
+        "--no-deps",
+        "--python",
+        python,
+        wheel,
+    ]
+    subprocess.run(install, check=True)
+    for package in ("bookbuild", "myst_nb"):
+        done = subprocess.run([python, "-c", f"import {package}"], capture_output=True, cwd=folder, check=False)
+        assert b"ModuleNotFoundError" in done.stderr, "this environment would prove nothing"
+    return python
+
+
+@pytest.mark.endtoend
+def test_an_offered_notebook_runs_in_a_fresh_environment(html, python, tmp_path):
+    """It shows its figure, says what it found, and takes other parameters."""
+    home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    words = [
+        "-m",
+        "papermill",
+        html / "downloads" / "fig10_phases-smoke.ipynb",
+        "out.ipynb",
+        "-k",
+        "python3",
+        "-p",
+        "seed",
+        "1",
+    ]
+    done = subprocess.run([python, *words], cwd=tmp_path, env=home, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    ran = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    outputs = [output for cell in ran.cells for output in cell.get("outputs", [])]
+    assert sum("image/svg+xml" in output.get("data", {}) for output in outputs) == 1
+    assert list(source.told(ran, "claim")) == ["phases"]
+    assert not any(output.output_type == "error" for output in outputs)
