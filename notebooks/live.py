@@ -115,7 +115,7 @@ def algorithm(batch, persistence):
 def allowed(batch, persistence, rate):
     """Tell whether Euler's switching probabilities are probabilities."""
     try:
-        algorithm(batch, persistence).chain(rate)
+        algorithm(batch, persistence).sampling(rate)
     except ValueError:
         return False
     return True

@@ -197,7 +197,7 @@ learning_rate, lags, BLOCKS = 0.1, np.arange(21), 50
 
 def autocorrelation(algorithm, rng):
     """Sampled autocorrelation of s from time zero, one for each block of chains."""
-    chain = algorithm.chain(learning_rate)
+    chain = algorithm.sampling(learning_rate)
     first = s = start_batch(chain, size["chains"], rng)
     products = []
     for _ in lags:
@@ -227,7 +227,7 @@ for (b, tau), color in zip(cases, colors, strict=True):
     for axes, embedding in zip(panels, misfit, strict=True):
         blocks = sampled[b, tau, embedding]
         mean, error = blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(BLOCKS)
-        memory = sn.PersistentSGD(b, tau, embedding).chain(learning_rate).memory
+        memory = sn.PersistentSGD(b, tau, embedding).sampling(learning_rate).memory
         misfit[embedding].append((mean - b * (1 - b) * memory**lags) / error)
         law = b * (1 - b) * np.exp(-t / (b * tau))
         look = {"color": color, "linewidth": 1, "name": f"law, {label}"}

@@ -62,7 +62,7 @@ def test_curves_reach_the_integrated_and_the_plateau_temperature():
     alone = (C[80] - C[81]) / (chi[81] - chi[80])
     algorithm = sn.PersistentSGD(batch=0.3, persistence=0.5)
     spectrum = sn.hessian_spectrum(sn.Problem(alpha=8), algorithm)
-    whole = stationary_modes(spectrum, algorithm.chain(0.05), 0.05)
+    whole = stationary_modes(spectrum, algorithm.sampling(0.05), 0.05)
     force = (whole.force / (whole.stiffness - 1))[0] * (theory.softest_stiffness - 1)
     assert theory.plateau_temperature == pytest.approx(force * alone, rel=1e-6)
 
