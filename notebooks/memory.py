@@ -273,8 +273,9 @@ within, without = np.array(within), np.array(without)
 def kernels(problem, algorithm, dt, steps, paths):
     """Solve the theory in one pass, and keep its kernels R, Gamma and M."""
     shape, stream = (steps, 1, paths), np.random.SeedSequence(seed)
-    population = Population.draw(problem, algorithm.sampling(dt), dt, shape, True, stream)
-    weights = Weights(problem, dt, steps, replicas=1)
+    sampling, update = algorithm.sampling(dt), algorithm.update(dt, problem.ridge)
+    population = Population.draw(problem, sampling, dt, shape, True, stream)
+    weights = Weights(problem, update, dt, steps, replicas=1)
     Gamma, M = np.zeros((steps, steps)), np.zeros((steps, steps))
     for t in range(steps):
         # What the samples feel; their mean pull, noise and memory; the next weights.

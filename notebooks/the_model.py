@@ -58,7 +58,7 @@ import numpy as np
 
 import sgdnoise as sn
 from sgdnoise import plotting
-from sgdnoise.algorithms import next_batch, start_batch
+from sgdnoise.random.batches import sample_weights
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -195,22 +195,18 @@ glue("error_psgd", difference("error", persistent, vanilla))
 learning_rate, lags, BLOCKS = 0.1, np.arange(21), 50
 
 
-def autocorrelation(algorithm, rng):
+def autocorrelation(algorithm, stream):
     """Sampled autocorrelation of s from time zero, one for each block of chains."""
-    chain = algorithm.sampling(learning_rate)
-    first = s = start_batch(chain, size["chains"], rng)
-    products = []
-    for _ in lags:
-        products.append((first - chain.batch) * (s - chain.batch))
-        s = next_batch(chain, s, rng)
-    return np.reshape(products, (len(lags), BLOCKS, -1)).mean(axis=2).T
+    process = algorithm.sampling(learning_rate)
+    s = sample_weights(process, size["chains"], lags.size, stream) - algorithm.batch
+    return np.reshape(s[0] * s, (lags.size, BLOCKS, -1)).mean(axis=2).T
 
 
 cases = [(0.3, 2.0), (0.3, 0.5), (0.8, 0.5)]
 streams = iter(np.random.SeedSequence(seed).spawn(2 * len(cases)))
 sampled = {
     (b, tau, embedding): autocorrelation(
-        sn.PersistentSGD(b, tau, embedding), np.random.default_rng(next(streams))
+        sn.PersistentSGD(b, tau, embedding), next(streams)
     )
     for b, tau in cases
     for embedding in ("exact", "euler")

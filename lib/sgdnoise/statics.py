@@ -29,7 +29,7 @@ from scipy.special import ndtr
 
 from sgdnoise import _checks
 from sgdnoise._gauss import hinge_moments
-from sgdnoise.algorithms import GD, Algorithm, PersistentSGD
+from sgdnoise.algorithms import GD, SGD, Algorithm, PersistentSGD
 from sgdnoise.losses import Square, SquaredHinge
 from sgdnoise.problem import Problem
 from sgdnoise.results import generalisation_error
@@ -82,6 +82,11 @@ class Statics:
     @property
     def force_variance(self) -> float:
         r"""Variance of the sampling force on one weight, :math:`b(1-b)\alpha\Delta\langle\ell'^2\rangle`."""
+        if not isinstance(self.algorithm, GD | SGD):
+            raise ValueError(
+                "algorithm must be a sgdnoise.GD, SGD or PersistentSGD for the variance of its force to be known, got "
+                f"{self.algorithm!r}"
+            )
         b = self.algorithm.batch
         return b * (1 - b) * self.problem.alpha * self.problem.delta * self.square_slope
 
@@ -89,12 +94,13 @@ class Statics:
     def temperature_slope(self) -> float:
         r"""Half the force variance, the limit of :math:`T_\mathrm{eff}/dt` at short lag for a vanishing learning rate.
 
-        Zero without noise. Infinite for persistent SGD, whose temperature stays finite when the learning rate
-        vanishes; see :func:`sgdnoise.linear_response` for it.
+        With momentum :math:`\beta` it is :math:`1/(1-\beta)` times that: in the time :math:`t/(1-\beta)` the weights
+        follow the same equation with that learning rate. Zero without noise. Infinite for persistent SGD, whose
+        temperature stays finite when the learning rate vanishes; see :func:`sgdnoise.linear_response` for it.
         """
         if isinstance(self.algorithm, PersistentSGD) and self.force_variance > 0:
             return math.inf
-        return 0.5 * self.force_variance
+        return 0.5 * self.force_variance / (1 - self.algorithm.momentum)
 
 
 def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Statics:

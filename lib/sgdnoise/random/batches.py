@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from sgdnoise import parts
 from sgdnoise._jit import jit
-from sgdnoise.random.threefry import Keys, threefry, words
+from sgdnoise.random.threefry import Keys, stream_key, threefry, words
 from sgdnoise.vectors.lanes import Floating
 
 T = TypeVar("T", bound=type)
@@ -165,6 +165,16 @@ def _draw(
             u = place[group] / size[group]
             place[group] += 1.0
             weight[i], state[i] = process.draw(step, state[i], u)
+
+
+def sample_weights(process: Sampling, samples: int, steps: int, seed: np.random.SeedSequence) -> Array:
+    """Return the weights of independent samples at the first steps, (steps, samples)."""
+    batches, out = new_batches([process], stream_key(seed)[None], samples, np.float64), np.empty((steps, samples))
+    with np.errstate(over="ignore"):  # words of the generator wrap around
+        for step in range(steps):
+            draw_batches(step, np.zeros(1, np.int64), batches)
+            out[step] = batches.weight[0]
+    return out
 
 
 @jit(nogil=True)
