@@ -20,7 +20,7 @@ learning rate; for Euler's, :math:`\rho=1-dt/(b\tau)` agrees with it to first or
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sgdnoise import _checks, parts
@@ -86,7 +86,7 @@ class Chain(NamedTuple):
         return 1.0 - self.enter - self.leave
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Algorithm:
     """Base of all algorithms. One of your own gives ``batch``, its mean weight, and ``sampling``.
 
@@ -110,6 +110,10 @@ class Algorithm:
             raise ValueError("momentum must be less than 1, got 1")
         object.__setattr__(self, "momentum", momentum)
 
+    def __repr__(self) -> str:
+        own = [f.name for f in fields(self) if f.name != "momentum"] + ["momentum"] * (self.momentum > 0)
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in own)})"
+
     def sampling(self, learning_rate: float) -> Sampling:  # noqa: ARG002
         """Return the sampling process at this learning rate."""
         raise TypeError(f"{type(self).__name__} must have a method sampling that returns its sampling process")
@@ -119,7 +123,7 @@ class Algorithm:
         return Descent(learning_rate, ridge, self.momentum)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GD(Algorithm):
     """Full-batch gradient descent.
 
@@ -138,7 +142,7 @@ class GD(Algorithm):
         return Chain(1.0, 1.0, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SGD(Algorithm):
     """Vanilla SGD: at every step each sample is in the batch with probability ``batch``, independently.
 
@@ -168,7 +172,7 @@ class SGD(Algorithm):
         return Chain(self.batch, self.batch, 1.0 - self.batch)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PersistentSGD(SGD):
     r"""Persistent SGD: a sample stays out of the batch for a time :math:`\tau` on average.
 
@@ -233,7 +237,7 @@ def check_learning_rate(algorithm: object, learning_rate: object, ridge: float) 
 
 def check_update(update: Any) -> None:
     """Refuse an update rule that is none, or is not linear: it must act on any coordinates of the weights."""
-    kind = type(update).__name__
+    kind = parts.name_of(update)
     if not parts.is_part(update) or not hasattr(update, "step"):
         raise TypeError(f"update must return an update rule such as {Descent(0.1, 1.0)!r}, got {update!r}")
     if isinstance(update, Descent):

@@ -87,7 +87,7 @@ def _check_functions(record: Any, margin: float) -> None:
     """
     h, step = np.linspace(margin - 8, margin + 8, 6401, retstep=True)
     middle = 0.5 * (h[1:] + h[:-1])
-    kind = type(record).__name__
+    kind = parts.name_of(record)
     found: dict[str, Array] = {}
     for name in NAMES:
         try:

@@ -78,16 +78,18 @@ def _part_type(identity: Identity, fields: tuple[str, ...], kinds: tuple[types.T
 
 def part(cls: T) -> T:
     """Make the methods of a NamedTuple callable in compiled kernels, and compare its records by class and fields."""
-    name = f"{cls.__module__}.{cls.__qualname__}"
-    identity = name, "" if cls.__module__.split(".")[0] == "sgdnoise" else _code_hash(cls)
+    code = "" if cls.__module__.split(".")[0] == "sgdnoise" else _code_hash(cls)
+    identity = f"{cls.__module__}.{cls.__qualname__}", code
     kind = type(f"{cls.__name__}Type", (PartType,), {"record": cls})
     register_default(kind)(TupleModel)
     for key, method in list(vars(cls).items()):
         if inspect.isfunction(method) and not key.startswith("_"):
             overload_method(kind, key, strict=False)(_overload(method))
     _TYPES[identity] = kind
-    for special, function in (("__eq__", _equal), ("__ne__", _differ), ("__hash__", _hash)):
+    for special, function in (("__eq__", _equal), ("__ne__", _differ), ("__hash__", _hash), ("__repr__", _repr)):
         setattr(cls, special, function)
+    if code:  # Numba's dispatchers tell named tuples apart by this name, without a look at their module or code
+        cls.__name__ = f"{cls.__name__}#{code}"
 
     @typeof_impl.register(cls)  # type: ignore[untyped-decorator]
     def _type_of(record: Any, context: Any) -> PartType:
@@ -110,6 +112,16 @@ def _hash(self: Any) -> int:
     return hash((type(self).__qualname__, *self))
 
 
+def _repr(self: Any) -> str:
+    fields = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+    return f"{name_of(self)}({fields})"
+
+
+def name_of(record: object) -> str:
+    """Name of the class of a record, as its author wrote it."""
+    return type(record).__qualname__.rpartition(".")[2]
+
+
 def is_part(record: object) -> bool:
     """Whether an object is a record of a class that was decorated with :func:`part`."""
     return any(kind.record is type(record) for kind in _TYPES.values())
@@ -118,12 +130,12 @@ def is_part(record: object) -> bool:
 def check_fields(record: Any) -> None:
     """Refuse a record with a field that is no finite number."""
     for name, value in zip(record._fields, record, strict=True):
-        _checks.real(f"field {name} of {type(record).__name__}", value)
+        _checks.real(f"field {name} of {name_of(record)}", value)
 
 
 def title(record: Any) -> str:
     """Name of a record in files: that of its class in small letters, with the fields if there are any."""
-    name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(record).__name__).lower()
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", name_of(record)).lower()
     fields = ", ".join(f"{key}={value:.12g}" for key, value in zip(record._fields, record, strict=True))
     return f"{name}({fields})" if fields else name
 

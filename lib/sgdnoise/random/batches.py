@@ -188,7 +188,7 @@ def expected_weights(step: int, batches: Batches, out: Array) -> None:
 
 def check(process: Any) -> None:
     """Refuse what is no sampling process, or one whose functions do not fit together."""
-    kind = type(process).__name__
+    kind = parts.name_of(process)
     if not parts.is_part(process) or not hasattr(process, "draw"):
         raise TypeError(f"sampling must return a sampling process (see sgdnoise.sampling), got {process!r}")
     if type(process).__module__.split(".")[0] == "sgdnoise":
