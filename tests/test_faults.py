@@ -12,8 +12,7 @@ import time
 import pytest
 from conftest import copy_project, environment, run
 
-from bookbuild import book, setup_env
-from bookbuild.paths import ROOT
+from bookbuild import book
 from bookbuild.refusal import Refusal
 from sgdnoise.store import Store
 
@@ -197,45 +196,3 @@ def test_a_read_only_folder_is_one_sentence(tmp_path):
     blocker.write_text("")
     with pytest.raises(Refusal, match="must be writable and have room"):
         book.writable(blocker / "_build")
-
-
-def test_setup_refuses_an_unsupported_python(monkeypatch, capsys):
-    monkeypatch.setattr(setup_env.sys, "version_info", (3, 10, 4))
-    assert setup_env.main(str(ROOT / "nowhere"), bench=False) == 2
-    assert "Python must be 3.11 to 3.13, got 3.10" in capsys.readouterr().err
-    assert not (ROOT / "nowhere").exists()
-
-
-def test_setup_refuses_a_full_disk(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(setup_env.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 5e8}))
-    assert setup_env.main(str(tmp_path / "venv"), bench=False) == 2
-    assert "must have 2.0 GB free, and has 0.5 GB" in capsys.readouterr().err
-    assert not (tmp_path / "venv").exists()
-
-
-def test_setup_that_fails_is_not_taken_for_finished(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(setup_env.venv, "create", lambda folder, **_: os.makedirs(folder, exist_ok=True))
-    monkeypatch.setattr(setup_env, "find_uv", lambda _: None)
-    monkeypatch.setattr(setup_env.subprocess, "call", lambda *_, **__: 1)
-    for _ in range(2):
-        assert setup_env.main(str(tmp_path / "venv"), bench=False) == 2
-        assert "installing the locked packages failed" in capsys.readouterr().err
-    assert not (tmp_path / "venv" / setup_env.STAMP).exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("PROFILE=tiny", "PROFILE must be smoke, standard or paper, got 'tiny'"),
-        ("PYTHON=/nowhere", "PYTHON must name a Python 3.11 to 3.13, got '/nowhere'"),
-        ("PYTHON=/bin/ls", "PYTHON must name a Python 3.11 to 3.13, got '/bin/ls'"),
-        ("PYTHON=", "PYTHON must name a Python 3.11 to 3.13, got ''"),
-    ],
-)
-def test_make_refuses_wrong_words_before_any_work(words, sentence):
-    done = subprocess.run(
-        ["make", "--no-print-directory", "book", words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert done.stdout == ""
