@@ -52,7 +52,8 @@ def copy_project(folder: Path) -> Path:
 def environment(project: Path, **more: str) -> dict[str, str]:
     """Return an environment in which the copy builds itself, without a PDF, which takes as long as all pages."""
     path = os.pathsep.join([str(project / "build"), str(ROOT / "lib")])
-    return {**os.environ, "PYTHONPATH": path, chromium.VARIABLE: "", **more}
+    inherited = {name: value for name, value in os.environ.items() if name != "SGDNOISE_STORE"}
+    return {**inherited, "PYTHONPATH": path, chromium.VARIABLE: "", **more}
 
 
 def run(project: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -147,7 +147,7 @@ def test_a_warning_fails_the_build_and_keeps_the_old_book(small):
     assert (small / "_build" / "html" / "book" / "index.html").read_bytes() == before
 
 
-def test_damaged_results_are_computed_again_and_a_page_that_is_gone_is_rendered(small):
+def test_damaged_results_are_computed_again(small):
     write(small, "one", body='import sgdnoise as sn; sn.sweep(sn.critical_alpha, {"delta": [1.0]}, workers=1)')
     done = run(small, "book", "--profile", "smoke")
     assert done.returncode == 0, done.stderr
@@ -155,13 +155,42 @@ def test_damaged_results_are_computed_again_and_a_page_that_is_gone_is_rendered(
     (key,) = json.loads((results / "used" / "one-smoke.json").read_text())
     (results / f"{key}.nc").write_bytes((results / f"{key}.nc").read_bytes()[:100])
     assert not Store(results).has(key)
-    (small / "_build" / "html" / "search.html").unlink()
-    (small / "_build" / "html" / ".finished.json").unlink()
     done = run(small, "book", "--profile", "smoke")
     assert done.returncode == 0, done.stderr
     assert "Stored results behind notebook one are damaged or gone; it runs again." in done.stderr
-    assert (small / "_build" / "html" / "search.html").is_file()
     assert Store(results).has(key)
+
+
+def test_every_file_of_the_site_is_watched(small):
+    """One that is gone or altered is made again; one that somebody has put there is no reason to."""
+    html = small / "_build" / "html"
+
+    def build():
+        done = run(small, "book", "--profile", "smoke")
+        assert done.returncode == 0, done.stderr
+        return "The book is up to date." not in done.stderr
+
+    assert build()
+    first, search = (html / "index.html").read_bytes(), (html / "search.html").read_bytes()
+    (html / "index.html").unlink()
+    assert build()
+    assert (html / "index.html").read_bytes() == first
+    (html / "search.html").write_bytes(search[:-1])
+    assert build()
+    assert (html / "search.html").read_bytes() == search
+    (html / "robots.txt").touch()
+    assert not build()
+
+
+def test_the_store_of_the_environment_is_used(small):
+    write(small, "one", body='import sgdnoise as sn; sn.sweep(sn.critical_alpha, {"delta": [1.0]}, workers=1)')
+    for words in (("notebook", "one"), ("book",)):
+        store = small / "elsewhere" / words[0]
+        done = run(small, *words, "--profile", "smoke", SGDNOISE_STORE=str(store))
+        assert done.returncode == 0, done.stderr
+        assert len(Store(store).entries()) == len(Store(store).uses("one-smoke")) == 1
+    assert not (small / "_build" / "results").exists()
+    assert (small / "_build" / "html" / "downloads" / "one-smoke.zip").is_file()
 
 
 def test_a_library_that_changes_during_the_run_is_noticed(small):

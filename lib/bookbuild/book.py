@@ -1,6 +1,7 @@
 """Render the book, check it, and only then put it in place of the one before."""
 
 import contextlib
+import ctypes
 import fcntl
 import hashlib
 import json
@@ -13,20 +14,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
 from bookbuild import archives, browser, figures, kernels, ledger, paths, pdf, source
 from bookbuild.check import check_book
+from bookbuild.ledger import read_ledger
 from bookbuild.links import check_links
 from bookbuild.progress import load_timings, save_timings
 from bookbuild.refusal import Refusal
 from bookbuild.runner import Job, results_label, run_all, say
 from bookbuild.spare import drop_spare
 from bookbuild.sphinx_ext import DOWNLOADS, PDF_PLACE, PROFILE_VARIABLE
+from bookbuild.symbols import read_symbols
+from bookbuild.texts import read_yaml
 from bookbuild.theme import mend
 
 STAMP = ".finished.json"
+EXCHANGE, AT_FDCWD = 2, -100  # of the system: swap two names; relative to the current folder
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
 
 
@@ -38,6 +44,9 @@ def build(profile: str, need_pdf: bool = False) -> Path:
     source.check_profile(profile)
     if need_pdf and browser.find() is None:
         raise Refusal(pdf.MISSING)
+    for read, path in ((read_ledger, paths.LEDGER), (read_symbols, paths.SYMBOLS), (read_yaml, paths.TOC)):
+        read(path)
+    source.read_all()
     writable(paths.BUILD)
     with only_one():
         began = time.monotonic()
@@ -84,15 +93,18 @@ def book_key(profile: str, executed: list[Path]) -> str:
 
 
 def finished(key: str) -> bool:
-    """Tell whether the book in place was made from these very inputs, and is whole."""
+    """Tell whether the book in place was made from these very inputs, and no file of it is gone or altered."""
     try:
         stamp = json.loads((paths.HTML / STAMP).read_text(encoding="utf-8"))
-        if stamp["key"] != key:
-            return False
-        check_book(paths.HTML, stamp["profile"])
-    except (OSError, ValueError, KeyError, TypeError, Refusal):
+        return bool(stamp["key"] == key and stamp["files"].items() <= checksums(paths.HTML).items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-    return True
+
+
+def checksums(html: Path) -> dict[str, str]:
+    """Return a checksum of every file of a book, by name."""
+    files = (path for path in html.rglob("*") if path.is_file() and path.name != STAMP)
+    return {path.relative_to(html).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def render(profile: str, key: str, need_pdf: bool) -> None:
@@ -120,7 +132,7 @@ def render(profile: str, key: str, need_pdf: bool) -> None:
         offer_pdf(profile, made, need_pdf)
         check_book(made, profile)
         check_links(made, paths.OUTSIDE_LINKS)
-        (made / STAMP).write_text(json.dumps({"key": key, "profile": profile}), encoding="utf-8")
+        (made / STAMP).write_text(json.dumps({"key": key, "files": checksums(made)}), encoding="utf-8")
         swap(made, paths.HTML, Path(scratch) / "previous")
 
 
@@ -169,8 +181,17 @@ def offer_pdf(profile: str, html: Path, need_pdf: bool) -> None:
 
 
 def swap(new: Path, place: Path, aside: Path) -> None:
-    """Put a finished folder in place; the old one is moved aside first, so that the two never mix."""
+    """Put a finished folder in place of the old one: in one step, where the system has one.
+
+    Elsewhere (Windows, network disks) the old one is moved aside first, and for that moment there is none.
+    """
     if place.exists():
+        libc: Any = ctypes.CDLL(None) if os.name == "posix" else None
+        both = os.fsencode(new), os.fsencode(place)
+        if hasattr(libc, "renameat2") and libc.renameat2(AT_FDCWD, both[0], AT_FDCWD, both[1], EXCHANGE) == 0:  # Linux
+            return
+        if hasattr(libc, "renamex_np") and libc.renamex_np(*both, EXCHANGE) == 0:  # macOS
+            return
         os.replace(place, aside)
     os.replace(new, place)
 

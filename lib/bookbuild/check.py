@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import nbformat
-import yaml
 
 from bookbuild import paths, source
 from bookbuild.refusal import Refusal
+from bookbuild.texts import read_yaml
 
 IMAGE_TYPES = ("image/svg+xml", "image/png")
 # Elements whose address the browser fetches by itself; a link that a reader may click is none of these.
@@ -104,7 +104,7 @@ GLUE_PREFIX = "application/papermill.record/"
 
 def check_book(html: Path, profile: str) -> None:
     """Raise one sentence if a page or a figure of the book is missing or a page fetches anything from outside."""
-    pages = list(toc_pages(yaml.safe_load(paths.TOC.read_text(encoding="utf-8"))))
+    pages = list(toc_pages(read_yaml(paths.TOC)))
     for page in pages:
         file = html / f"{page}.html"
         if not file.is_file() or file.stat().st_size < 1000:

@@ -1,5 +1,6 @@
 """Where things are: the one place that knows the layout of the project."""
 
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,7 +19,7 @@ TOC = ROOT / "_toc.yml"
 
 BUILD = ROOT / "_build"
 EXECUTED = BUILD / "executed"
-RESULTS = BUILD / "results"
+RESULTS = Path(os.environ.get("SGDNOISE_STORE") or BUILD / "results").expanduser().absolute()
 FIGURES = BUILD / "figures"
 HTML = BUILD / "html"
 SCRATCH = BUILD / "scratch"

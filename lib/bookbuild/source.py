@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 
 from bookbuild import paths
 from bookbuild.refusal import Refusal
+from bookbuild.texts import read_text
 from sgdnoise._checks import MAX_SEED
 
 PROFILES = ("smoke", "standard", "paper")
@@ -138,7 +139,7 @@ def read(name: str) -> Notebook:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in paths.NOTEBOOKS.glob("*.py")))
         raise Refusal(f"NAME must be a notebook of the project ({known}), got {name!r}")
-    return Notebook(name, path.read_text(encoding="utf-8"))
+    return Notebook(name, read_text(path))
 
 
 def read_all() -> list[Notebook]:
