@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bookbuild import paths
 from bookbuild.numerals import printed
 from bookbuild.refusal import Refusal
@@ -36,6 +34,7 @@ def claim(name: str, found: str, sigma: float) -> None:
         By how many standard errors the statement holds; negative if it fails. NaN, where nothing could be measured,
         leaves it open.
     """
+    import numpy as np
     from IPython.display import display
 
     # Notebooks are JSON, which has numbers only for finite ones.

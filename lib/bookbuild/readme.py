@@ -6,9 +6,10 @@ import shutil
 
 from bookbuild import benchmarks, book, costs, paths, source
 from bookbuild.figures import extract
+from bookbuild.processes import cores
 from bookbuild.progress import clock, load_timings
 from bookbuild.refusal import Refusal
-from bookbuild.runner import Job, cores, run_all
+from bookbuild.runner import Job, run_all
 
 README = paths.ROOT / "README.md"
 MARKS = ("<!-- timings: written by `make readme` -->\n", "\n<!-- end of timings -->")

@@ -6,16 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import jupytext
-import nbformat
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING, Any
 
 from bookbuild import paths
 from bookbuild.refusal import Refusal
 from bookbuild.texts import read_text
-from sgdnoise._checks import MAX_SEED
+
+if TYPE_CHECKING:  # jupytext, nbformat and the library take seconds to import, and a refusal needs none of them
+    from nbformat import NotebookNode
 
 PROFILES = ("smoke", "standard", "paper")
 Parameters = Mapping[str, Any]
@@ -47,8 +45,10 @@ class Notebook:
     name: str
     text: str
 
-    def convert(self) -> NotebookNode:
+    def convert(self) -> "NotebookNode":
         """Return it as a notebook without outputs."""
+        import jupytext
+
         return jupytext.reads(self.text, fmt="py:percent")
 
     def expected_seconds(self, profile: str) -> float | None:
@@ -81,6 +81,8 @@ class Notebook:
                 raise Refusal(f"notebook {self.name} has the parameters {', '.join(defaults)}, and no {name!r}")
             chosen[name] = _like(defaults[name], name, word)
         check_profile(chosen["profile"])
+        from sgdnoise._checks import MAX_SEED
+
         if not 0 <= chosen["seed"] <= MAX_SEED:
             raise Refusal(f"seed must be at least 0 and at most {MAX_SEED}, got {chosen['seed']}")
         return chosen
@@ -99,13 +101,15 @@ class Notebook:
         return paths.EXECUTED / f"{self.name}-{parameters['profile']}-{self.key(parameters)}.ipynb"
 
 
-def seal(executed: NotebookNode) -> None:
+def seal(executed: "NotebookNode") -> None:
     """Write a checksum of an executed notebook into it."""
     executed.metadata[SEAL] = _digest(executed)
 
 
-def read_executed(path: Path) -> NotebookNode | None:
+def read_executed(path: Path) -> "NotebookNode | None":
     """Return an executed notebook, or None if it is not there or not as it was written."""
+    import nbformat
+
     try:
         executed = nbformat.read(path, as_version=4)
     except (OSError, ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError):
@@ -113,7 +117,7 @@ def read_executed(path: Path) -> NotebookNode | None:
     return executed if executed.metadata.get(SEAL) == _digest(executed) else None
 
 
-def _digest(executed: NotebookNode) -> str:
+def _digest(executed: "NotebookNode") -> str:
     content = {**executed, "metadata": {k: v for k, v in executed.metadata.items() if k != SEAL}}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -13,13 +13,13 @@ import nbformat
 from nbformat import NotebookNode
 
 from bookbuild import about, benchmarks, costs, figures, folding, ledger, live, numerals, paths, source
+from bookbuild.book import DOWNLOADS, PDF_VARIABLE, PROFILE_VARIABLE
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
-PROFILE_VARIABLE = "SGDNOISE_PROFILE"
-DOWNLOADS = "downloads"
 SCORECARD, VERDICTS = "<!-- scorecard -->", "<!-- verdicts -->"
-PDF_PLACE = "<!-- pdf -->"
+PDF = "<!-- pdf -->"
+NO_PDF = "<code>make pdf</code> makes one PDF of the whole book"
 COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
 
 
@@ -65,8 +65,14 @@ def strip(executed: NotebookNode) -> None:
             cell.outputs = [o for o in cell.outputs if not {ledger.MIME, figures.MIME} & set(o.get("data", {}))]
 
 
-def fill_tables(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
-    """Put the tables of claims, costs and benchmarks, and the figures of notebooks, where a page asks for them."""
+def fill_tables(app: Any, page: str, text: list[str]) -> None:
+    """Put the offer of the PDF, tables of claims, costs and benchmarks, and figures of notebooks where a page asks."""
+    if page == app.config.root_doc:
+        if PDF not in text[0]:
+            raise Refusal(f"the first page of the book must have the place {PDF}, where the PDF is offered")
+        name = os.environ.get(PDF_VARIABLE)
+        link = f'<a href="../{DOWNLOADS}/{name}" download>The whole book as one PDF</a>, to print or to read on paper'
+        text[0] = text[0].replace(PDF, link if name else NO_PDF)
     if COSTS in text[0]:
         text[0] = text[0].replace(COSTS, costs.table())
     if BENCHMARKS in text[0]:
