@@ -107,6 +107,7 @@ def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctr
 
 def setup(app: Any) -> dict[str, Any]:
     """Tell every page the version and the profile of this build."""
+    app.setup_extension("bookbuild.theme")
     app.connect("source-read", fill_tables)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
