@@ -92,13 +92,18 @@ book: setup ## run every notebook and render the book
 pdf: setup ## the book as one PDF (needs Chromium; where it is, make book makes the PDF too)
 	@$(RUN) -m bookbuild pdf --profile $(PROFILE)
 
+LINT = $(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m mypy
+UNITS := not statistical and not endtoend and not faults and not looks
+
+.PHONY: check
+check: setup ## lint, type check, units and doctests: a minute
+	@$(LINT) && $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) $(BY_FILE) -q -m "$(UNITS)" $(ARGS)
+
 .PHONY: test
 test: setup ## lint, type check and the test suite, with the JIT on and off
 	@began=$$(date +%s) \
 	&& { $(RUN) -m bookbuild kernels & } \
-	&& $(RUN) -m ruff check . \
-	&& $(RUN) -m ruff format --check . \
-	&& $(RUN) -m mypy \
+	&& $(LINT) \
 	&& wait \
 	&& $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) $(BY_FILE) -m "not faults and not looks" $(ARGS) \
 	&& echo "The kernels once more, with the JIT off:" \

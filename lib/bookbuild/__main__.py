@@ -87,9 +87,9 @@ def timed(arguments: argparse.Namespace) -> None:
 
 def remake_readme(_: argparse.Namespace) -> None:
     """Remake the figure and the timings of the README."""
-    from bookbuild import readme
+    from bookbuild import measured
 
-    readme.update()
+    measured.update()
     print("README.md and its figure are up to date.")
 
 

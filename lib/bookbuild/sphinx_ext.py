@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from bookbuild import about, benchmarks, costs, figures, folding, ledger, live, numerals, paths, source
+from bookbuild import about, figures, folding, ledger, live, measured, numerals, paths, source
 from bookbuild.book import DOWNLOADS, PDF_VARIABLE, PROFILE_VARIABLE
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
@@ -74,9 +74,9 @@ def fill_tables(app: Any, page: str, text: list[str]) -> None:
         link = f'<a href="../{DOWNLOADS}/{name}" download>The whole book as one PDF</a>, to print or to read on paper'
         text[0] = text[0].replace(PDF, link if name else NO_PDF)
     if COSTS in text[0]:
-        text[0] = text[0].replace(COSTS, costs.table())
+        text[0] = text[0].replace(COSTS, measured.costs_table())
     if BENCHMARKS in text[0]:
-        text[0] = text[0].replace(BENCHMARKS, benchmarks.tables())
+        text[0] = text[0].replace(BENCHMARKS, measured.benchmarks())
     if SCORECARD in text[0] or VERDICTS in text[0]:
         executed = [notebook.executed(notebook.parameters(profile())) for notebook in source.read_all()]
         found = ledger.collect(executed)
