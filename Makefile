@@ -96,8 +96,18 @@ LINT = $(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m my
 UNITS := not statistical and not endtoend and not faults and not looks
 
 .PHONY: check
-check: setup ## lint, type check, units and doctests: a minute
+check: setup ## lint, type check, units and doctests
 	@$(LINT) && $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) $(BY_FILE) -q -m "$(UNITS)" $(ARGS)
+
+RESOLUTION ?= lowest-direct
+OTHER := .venv-$(RESOLUTION)
+
+.PHONY: versions
+versions: setup ## make check with the lowest versions that are allowed, or with the newest: RESOLUTION=highest
+	@$(UV_RUN) $(VENV)/bin/uv venv --quiet --clear --python $(RUN) $(OTHER)
+	@$(UV_RUN) $(VENV)/bin/uv pip install --quiet --python $(OTHER)/bin/python --resolution $(RESOLUTION) \
+		--only-binary=:all: --no-binary=sgdnoise -e ".[book,test,cluster]"
+	@$(MAKE) --no-print-directory check RUN=$(OTHER)/bin/python
 
 .PHONY: test
 test: setup ## lint, type check and the test suite, with the JIT on and off

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -72,41 +71,6 @@ def start(project, *words):
 def snapshot(project):
     """Contents of the executed notebooks, by name and key."""
     return {path.name for path in (project / "_build" / "executed").glob("*.ipynb")}
-
-
-def processes_of(project):
-    """Process numbers of notebook runs of this project that are still alive."""
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    mine = f"PYTHONPATH={project}/build".encode() in file.read()
-                with open(f"/proc/{name}/stat") as file:
-                    alive = file.read().rsplit(")", 1)[1].split()[0] != "Z"
-            except OSError:
-                continue
-            if mine and alive:
-                found.append(int(name))
-    return found
-
-
-def test_a_killed_build_leaves_nothing_that_a_rerun_trusts(small):
-    rng = random.Random(1)
-    for _ in range(3):
-        process = start(small, "book", "--profile", "smoke")
-        time.sleep(rng.uniform(0.3, 4.0))
-        process.kill()
-        process.communicate()
-    deadline = time.monotonic() + 15
-    while processes_of(small) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert processes_of(small) == [], "the notebooks' processes end with the build"
-    done = run(small, "book", "--profile", "smoke")
-    assert done.returncode == 0, done.stderr
-    assert len(snapshot(small)) == 2
-    assert (small / "_build" / "html" / "notebooks" / "one.html").is_file()
-    assert list((small / "_build" / "scratch").iterdir()) == []
 
 
 def test_interrupting_says_how_to_go_on(small):
