@@ -16,7 +16,7 @@ from PIL import Image
 from bookbuild import figures, source
 from bookbuild.refusal import Refusal
 from sgdnoise import plotting, report
-from sgdnoise.store import decode
+from sgdnoise.sweep.entry import decode
 
 BARS = ["x", "y", "low", "high"]
 
