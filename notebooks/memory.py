@@ -273,7 +273,9 @@ within, without = np.array(within), np.array(without)
 def kernels(problem, algorithm, dt, steps, paths):
     """Solve the theory in one pass, and keep its kernels R, Gamma and M."""
     shape, stream = (steps, 1, paths), np.random.SeedSequence(seed)
-    population = Population.draw(problem, algorithm.sampling(dt), dt, shape, True, stream)
+    population = Population.draw(
+        problem, algorithm.sampling(dt), dt, shape, True, stream
+    )
     weights = Weights(problem, dt, steps, replicas=1)
     Gamma, M = np.zeros((steps, steps)), np.zeros((steps, steps))
     for t in range(steps):

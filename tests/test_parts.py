@@ -160,9 +160,9 @@ def a_loss(value=None, slope=None, curvature=None):
     class Wrong(NamedTuple):
         pass
 
-    Wrong.value = value or (lambda self, h, margin: 0.5 * min(h - margin, 0.0) ** 2)  # noqa: ARG005
-    Wrong.slope = slope or (lambda self, h, margin: min(h - margin, 0.0))  # noqa: ARG005
-    Wrong.curvature = curvature or (lambda self, h, margin: 1.0 if h < margin else 0.0)  # noqa: ARG005
+    Wrong.value = value or (lambda self, h, margin: 0.5 * min(h - margin, 0.0) ** 2)
+    Wrong.slope = slope or (lambda self, h, margin: min(h - margin, 0.0))
+    Wrong.curvature = curvature or (lambda self, h, margin: 1.0 if h < margin else 0.0)
     return sn.loss(Wrong)()
 
 
@@ -215,7 +215,7 @@ def test_a_bad_loss_gets_one_sentence_before_any_work(make, error, sentence):
     assert "\n" not in str(caught.value)
 
 
-def a_sampling(draw, expected=lambda self, step, state: 0.5):  # noqa: ARG005
+def a_sampling(draw, expected=lambda self, step, state: 0.5):
     class Odd(NamedTuple):
         pass
 
