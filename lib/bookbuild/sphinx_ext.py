@@ -11,12 +11,14 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
+from sphinx.util import logging
 
 from bookbuild import about, figures, folding, ledger, live, measured, numerals, paths, source
 from bookbuild.book import DOWNLOADS, PDF_VARIABLE, PROFILE_VARIABLE
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 
+logger = logging.getLogger(__name__)  # warnings are errors
 SCORECARD, VERDICTS = "<!-- scorecard -->", "<!-- verdicts -->"
 PDF = "<!-- pdf -->"
 NO_PDF = "<code>make pdf</code> makes one PDF of the whole book"
@@ -69,7 +71,7 @@ def fill_tables(app: Any, page: str, text: list[str]) -> None:
     """Put the offer of the PDF, tables of claims, costs and benchmarks, and figures of notebooks where a page asks."""
     if page == app.config.root_doc:
         if PDF not in text[0]:
-            raise Refusal(f"the first page of the book must have the place {PDF}, where the PDF is offered")
+            logger.warning(f"the first page of the book must have the place {PDF}, where the PDF is offered")
         name = os.environ.get(PDF_VARIABLE)
         link = f'<a href="../{DOWNLOADS}/{name}" download>The whole book as one PDF</a>, to print or to read on paper'
         text[0] = text[0].replace(PDF, link if name else NO_PDF)
