@@ -13,6 +13,7 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
+from sphinx.util import logging
 
 from bookbuild import about, figures, folding, ledger, live, measured, numerals, paths, source
 from bookbuild.book import DOWNLOADS, PDF_VARIABLE, PROFILE_VARIABLE
@@ -20,6 +21,7 @@ from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 from sgdnoise.report import MIME
 
+logger = logging.getLogger(__name__)  # warnings are errors
 SCORECARD, VERDICTS = "<!-- scorecard -->", "<!-- verdicts -->"
 # A value of a notebook in a page of prose.
 QUOTED = re.compile(r"\{glue:text\}`/notebooks/(\w+)\.py::[\w-]+`")
@@ -74,7 +76,7 @@ def fill_tables(app: Any, page: str, text: list[str]) -> None:
     """Put the offer of the PDF, tables of claims, costs and benchmarks, and figures of notebooks where a page asks."""
     if page == app.config.root_doc:
         if PDF not in text[0]:
-            raise Refusal(f"the first page of the book must have the place {PDF}, where the PDF is offered")
+            logger.warning(f"the first page of the book must have the place {PDF}, where the PDF is offered")
         name = os.environ.get(PDF_VARIABLE)
         link = f'<a href="../{DOWNLOADS}/{name}" download>The whole book as one PDF</a>, to print or to read on paper'
         text[0] = text[0].replace(PDF, link if name else NO_PDF)
