@@ -1,4 +1,10 @@
 # Everything a user needs; `make help` lists it. The work is done by lib/bookbuild (python -m bookbuild).
+ifeq ($(wildcard lib/bookbuild/book.py),)
+$(error make must run in the folder of the project (cd there, or make -C FOLDER), and runs in $(CURDIR))
+endif
+ifneq ($(findstring :,$(CURDIR)),)
+$(error the path of the project must have no colon, which no environment of Python can have, got $(CURDIR))
+endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 PYTHON ?= python3
@@ -29,10 +35,54 @@ help: ## this list
 	@echo "PROFILE=smoke|standard|paper sets the size of the runs (standard unless given);"
 	@echo "SCHEDULER=tcp://host:8786 runs the sweeps of a book on a Dask cluster."
 
+# The environment is made anew when its place, the Python or the pinned packages change: the name of its stamp is a
+# checksum of them. The stamp comes last, so that an interrupted set-up is never taken for a finished one.
+OLDEST := (3, 11)
+NEWEST := (3, 13)
+WHO := import os, sys; print(sys.version_info[:2], os.path.realpath(sys.executable))
+KEY := $(shell { pwd; "$(PYTHON)" -c "$(WHO)"; cat requirements.lock pyproject.toml; } 2>/dev/null | cksum | tr ' ' -)
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
+LOCKED := --require-hashes --only-binary=:all:
+# Behind a company's proxy only the certificates of the system are of use.
+UV_RUN := UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1
+
+# The environment with the packages of a file, and no others: by uv where it can be had, else by pip.
+define packages
+	@trap 'echo "setup: interrupted; the same command starts it again." >&2; exit 130' INT TERM; \
+	uv=$$(command -v uv || ls $(VENV)/bin/uv 2>/dev/null) \
+	|| { awk '/^[^ ]/ { on = /^uv==/ } on' requirements.lock >$(VENV)/uv.txt \
+		&& $(PIP) $(LOCKED) -r $(VENV)/uv.txt 2>/dev/null && uv=$(VENV)/bin/uv; }; \
+	{ [ -n "$$uv" ] && $(UV_RUN) "$$uv" pip sync --quiet --python $(RUN) $(LOCKED) $(1) \
+		&& $(UV_RUN) "$$uv" pip install --quiet --python $(RUN) --no-deps --no-build-isolation -e .; } \
+	|| { echo "uv is not to be had or failed; using pip, which takes a minute longer." >&2 \
+		&& $(PIP) $(LOCKED) -r $(1) && $(PIP) --no-deps --no-build-isolation -e .; } \
+	|| { echo "setup: installing the packages failed (the reason is printed above); is the package index within reach," \
+		"and is there a wheel of each package for this machine?" >&2; exit 2; }
+endef
+
 .PHONY: setup
-setup: ## make the environment in .venv (the other targets do it by themselves)
-	@"$(PYTHON)" -c "print" >/dev/null 2>&1 || { echo "setup: PYTHON must name a Python 3.11 to 3.13, got '$(PYTHON)', which is none." >&2; exit 2; }
-	@"$(PYTHON)" lib/bookbuild/setup_env.py $(VENV)
+setup: $(VENV)/made-$(KEY) ## make the environment in .venv (the other targets do it by themselves)
+	@:
+
+$(VENV)/made-$(KEY):
+	@"$(PYTHON)" -c "import sys; sys.exit(not $(OLDEST) <= sys.version_info[:2] <= $(NEWEST))" >/dev/null 2>&1 \
+	|| { echo "setup: PYTHON must name a Python 3.11 to 3.13, got '$(PYTHON)':" \
+		"$$("$(PYTHON)" --version 2>&1 | head -n 1)" >&2; exit 2; }
+	@[ -w . ] || { echo "setup: the folder $(CURDIR) must be writable, and is not." >&2; exit 2; }
+	@df -Pk . | awk 'END { if ($$4 < 2e6) { printf "setup: the disk of this folder must have 2.0 GB free, and has %.1f GB.\n", $$4 / 1e6; exit 2 } }' >&2
+	@echo "Making the environment in $(VENV) (once)." >&2
+	@rm -f $(VENV)/made-* $(VENV)/bench-*
+	@began=$$(date +%s); why=$$("$(PYTHON)" -m venv --clear $(VENV) 2>&1) && echo $$began >$(VENV)/began \
+	|| { echo "setup: cannot make the environment $(VENV): $$(echo "$$why" | tail -n 1)" >&2; exit 2; }
+	$(call packages,requirements.lock)
+	@echo $$(( $$(date +%s) - $$(cat $(VENV)/began) )) >$(VENV)/setup-seconds
+	@touch $@
+
+# What we compare with: the packages of the lock that a plain installation leaves out.
+$(VENV)/bench-$(KEY): $(VENV)/made-$(KEY)
+	@sed "s/ ; extra == 'bench'//; s/ and extra == 'bench'//" requirements.lock >$(VENV)/everything.txt
+	$(call packages,$(VENV)/everything.txt)
+	@touch $@
 
 .PHONY: book
 book: setup ## run every notebook and render the book
@@ -42,13 +92,29 @@ book: setup ## run every notebook and render the book
 pdf: setup ## the book as one PDF (needs Chromium; where it is, make book makes the PDF too)
 	@$(RUN) -m bookbuild pdf --profile $(PROFILE)
 
+LINT = $(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m mypy
+UNITS := not statistical and not endtoend and not faults and not looks
+
+.PHONY: check
+check: setup ## lint, type check, units and doctests
+	@$(LINT) && $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) $(BY_FILE) -q -m "$(UNITS)" $(ARGS)
+
+# Lint and types are those of the pinned versions: other versions of NumPy declare other types.
+RESOLUTION ?= lowest-direct
+OTHER := .venv-$(RESOLUTION)
+
+.PHONY: versions
+versions: setup ## units and doctests with the lowest versions that are allowed, or the newest: RESOLUTION=highest
+	@$(UV_RUN) $(VENV)/bin/uv venv --quiet --clear --python $(RUN) $(OTHER)
+	@$(UV_RUN) $(VENV)/bin/uv pip install --quiet --python $(OTHER)/bin/python --resolution $(RESOLUTION) \
+		--only-binary=:all: --no-binary=sgdnoise -e ".[book,test,cluster]"
+	@$(ONE_THREAD) $(OTHER)/bin/python -m pytest $(PARALLEL) $(BY_FILE) -q -m "$(UNITS)" $(ARGS)
+
 .PHONY: test
 test: setup ## lint, type check and the test suite, with the JIT on and off
 	@began=$$(date +%s) \
 	&& { $(RUN) -m bookbuild kernels & } \
-	&& $(RUN) -m ruff check . \
-	&& $(RUN) -m ruff format --check . \
-	&& $(RUN) -m mypy \
+	&& $(LINT) \
 	&& wait \
 	&& $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) $(BY_FILE) -m "not faults and not looks" $(ARGS) \
 	&& echo "The kernels once more, with the JIT off:" \
@@ -77,8 +143,7 @@ serve: setup ## serve the finished book on this machine: PORT=8000
 	@$(RUN) -m bookbuild serve --port $(PORT)
 
 .PHONY: bench
-bench: setup ## measure speed, as ratios in one run
-	@"$(PYTHON)" lib/bookbuild/setup_env.py $(VENV) --bench
+bench: $(VENV)/bench-$(KEY) ## measure speed, as ratios in one run
 	@$(RUN) -m bookbuild bench $(ARGS)
 
 .PHONY: readme

@@ -702,9 +702,10 @@ for (size, result), color, marker in zip(
     truth = float(result.untested[:, -1].mean())
     error = float(np.sqrt((result.error[:, -1] ** 2).mean()))
     shift = (result.untested.mean("seed") - truth) / error
-    left.plot(waits[:-1], shift[:-1], marker, color=color, label=name, linestyle="-")
+    style = {"fmt": f"{marker}-", "color": color, "label": name}
+    plotting.curve(left, waits[:-1], shift[:-1], **style)
     accepted = np.isfinite(result.value).mean("seed")
-    right.plot(ends, accepted, marker, color=color, label=name, linestyle="-")
+    plotting.curve(right, ends, accepted, **style)
     score = ((result.value - truth) / result.error)[:, -1].dropna("seed")
     bias = (result.value[:, -1].dropna("seed") - truth) / error
     summary[size] = {

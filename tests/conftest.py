@@ -1,6 +1,5 @@
 """What several test files share: a smoke-profile book built in a copy of the project, and a browser to read it."""
 
-import fcntl
 import os
 import shutil
 import signal
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from bookbuild import browser as chromium
 from bookbuild.book import STAMP
@@ -52,7 +52,8 @@ def copy_project(folder: Path) -> Path:
 def environment(project: Path, **more: str) -> dict[str, str]:
     """Return an environment in which the copy builds itself, without a PDF, which takes as long as all pages."""
     path = os.pathsep.join([str(project / "build"), str(ROOT / "lib")])
-    return {**os.environ, "PYTHONPATH": path, chromium.VARIABLE: "", **more}
+    inherited = {name: value for name, value in os.environ.items() if name != "SGDNOISE_STORE"}
+    return {**inherited, "PYTHONPATH": path, chromium.VARIABLE: "", **more}
 
 
 def run(project: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -76,8 +77,7 @@ def finished(tmp_path_factory):
     place = tmp_path_factory.getbasetemp()
     place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
     project, book = place / "sgdnoise", place / "finished"
-    with open(place / "project.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(place / "project.lock"):
         if not book.exists():
             copy_project(project)
             assert run(project, "pair").returncode == 0  # copies for Jupyter must not disturb the build

@@ -1,10 +1,10 @@
-"""Results of the benchmarks become tables of the book."""
+"""What was measured becomes tables of the book."""
 
 import json
 
 import pytest
 
-from bookbuild import benchmarks, paths
+from bookbuild import measured, paths
 
 WORK = {"work": "(ii)", "numpy_over_jax": None, "numpy_over_ours": 12.3, "goal": 12, "part_of_gemm": 0.31}
 SIZES = [
@@ -39,24 +39,25 @@ PAGES = {
 }
 
 
+TIMES = {"book/smoke": 100.0, "notebooks/smoke": 150.0, "book/paper": 900.0}
+
+
 @pytest.fixture
-def places(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "BENCH", tmp_path)
-    monkeypatch.setattr(paths, "BENCHMARK_RESULTS", tmp_path / "kept.txt")
-    (tmp_path / "kept.txt").write_text("{}")
+def kept(tmp_path, monkeypatch):
+    for name in ("COSTS", "BENCHMARK_RESULTS"):
+        monkeypatch.setattr(paths, name, tmp_path / name)
+        (tmp_path / name).write_text("{}")
     return tmp_path
 
 
-def test_results_are_adopted_and_shown(places):
-    assert "Nothing" in benchmarks.tables()
-    (places / "bench_simulate.json").write_text(json.dumps(SIMULATE))
-    (places / "bench_dmft.json").write_text(json.dumps(DMFT))
-    (places / "bench_live.json").write_text(json.dumps(LIVE))
-    (places / "bench_pages.json").write_text(json.dumps(PAGES))
-    benchmarks.adopt()
-    text = benchmarks.tables()
+def test_results_are_kept_and_shown(kept):
+    assert "Nothing" in measured.benchmarks()
+    measured.keep(paths.BENCHMARK_RESULTS, {"bench_simulate": SIMULATE})
+    measured.keep(paths.BENCHMARK_RESULTS, {"bench_dmft": DMFT, "bench_live": LIVE, "bench_pages": PAGES})
+    assert len(json.loads((kept / "BENCHMARK_RESULTS").read_text())) == 4, "a run of one keeps the others"
+    text = measured.benchmarks().replace("\n", " ")
     assert "| (ii) | 1 |  | 1/12.3 | 1/12 | 31% |" in text
-    assert "| (i) all sizes | 1 | | 1/17.2 | 1/12 | |" in text, "the goal is for all sizes together"
+    assert "| (i) all sizes | 1 |  | 1/17.2 | 1/12 |  |" in text, "the goal is for all sizes together"
     assert "| $T=200$ | 0.3 s | 1 s |" in text
     assert "| 200 | 10,000 | 3,000 | extrapolated" in text
     assert "| 200 | 4,000 | 1×10⁻¹⁴ | 40 | 36 |" in text, "the best damping among those that converged"
@@ -68,14 +69,12 @@ def test_results_are_adopted_and_shown(places):
     assert "| SAT | 0.3 | none | 300 | 60 | 30 ms | 0.41 ms |" in text
 
 
-def test_a_run_of_one_benchmark_keeps_the_other(places):
-    (places / "bench_simulate.json").write_text(json.dumps(SIMULATE))
-    benchmarks.adopt()
-    (places / "bench_simulate.json").unlink()
-    (places / "bench_dmft.json").write_text(json.dumps(DMFT))
-    benchmarks.adopt()
-    assert set(benchmarks.load()) == {"bench_simulate", "bench_dmft"}
-
-
-def test_the_tracked_results_can_be_shown():
-    assert benchmarks.tables()
+def test_only_a_whole_book_has_a_cost_and_those_of_other_profiles_are_kept(kept):  # noqa: ARG001
+    found = measured.costs(TIMES, 2)
+    assert list(found) == ["smoke"], "of the paper profile the notebooks were not timed"
+    measured.keep(paths.COSTS, {"paper": {"core_seconds": 7200, "seconds": 3600, "cores": 2, "machine": "x"}})
+    measured.keep(paths.COSTS, found)
+    assert measured.costs_table().splitlines()[2:] == [
+        "| `smoke` | 0.042 core-hours | 1 min 40 s on 2 cores |",
+        "| `paper` | 2 core-hours | 1 h 00 min on 2 cores |",
+    ]

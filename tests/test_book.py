@@ -9,7 +9,7 @@ import pytest
 import yaml
 from conftest import run
 
-from bookbuild import check, source
+from bookbuild import book, check, source
 from bookbuild.__main__ import main
 from bookbuild.paths import ROOT, TOC
 from bookbuild.refusal import Refusal
@@ -200,6 +200,39 @@ def test_wrong_words_are_one_sentence(capsys, words):
     assert len(said.strip().splitlines()) == 1
 
 
+def test_texts_that_cannot_be_read_are_one_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(source.paths, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(source.paths, "BUILD", tmp_path / "untouched")
+    (tmp_path / "strange.py").write_bytes("# %% [markdown]\n# # Ein gr\xfcner Titel\n".encode("latin-1"))
+    for words in (["book"], ["notebook", "strange"]):
+        assert main(words) == 2
+        said = capsys.readouterr().err
+        assert said.endswith("strange.py must be UTF-8 text, and its line 2 is not.\n")
+        assert said.count("\n") == 1
+    assert not (tmp_path / "untouched").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("- name: [unfinished\n", "claims.yml, line 2 is not YAML: "),
+        ("name: a\n", "claims.yml must be a list of entries, and is none."),
+        ("- just words\n", "entry 1 of "),
+        ("- {name: a, wher: b}\n", "must give name, where, statement, test, page, verdict, remark, and no others"),
+        ("- name: \x00\n", "claims.yml is not YAML: "),
+    ],
+)
+def test_broken_claims_are_one_sentence_before_any_work(tmp_path, monkeypatch, capsys, text, sentence):
+    monkeypatch.setattr(source.paths, "LEDGER", tmp_path / "claims.yml")
+    monkeypatch.setattr(source.paths, "BUILD", tmp_path / "untouched")
+    (tmp_path / "claims.yml").write_text(text)
+    assert main(["book"]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "untouched").exists()
+
+
 def test_a_scheduler_that_cannot_be_one_is_refused_at_once(capsys, monkeypatch):
     monkeypatch.setenv("SGDNOISE_SCHEDULER", "foo")
     assert main(["book"]) == 2
@@ -229,3 +262,22 @@ def test_pages_name_no_machine(html):
     for page in html.rglob("*.html"):
         assert str(ROOT) not in page.read_text()
         assert os.path.expanduser("~/") not in page.read_text()
+
+
+def test_a_book_is_in_place_at_every_moment(tmp_path, monkeypatch):
+    """After every step of the swap."""
+    gone = []
+
+    def watched_step(*names):
+        os.rename(*names)
+        gone.append(not (place / "index.html").exists())
+
+    place, new = tmp_path / "html", tmp_path / "new"
+    monkeypatch.setattr(book.os, "replace", watched_step)
+    for version in ("first", "second", "third"):
+        new.mkdir()
+        (new / "index.html").write_text(version)
+        book.swap(new, place, tmp_path / f"before {version}")
+        assert (place / "index.html").read_text() == version
+        shutil.rmtree(new, ignore_errors=True)
+    assert not any(gone)

@@ -1,85 +1,69 @@
 """Compiling ahead: once for a source, again after a failure, and not at all where nothing can be kept."""
 
-import signal
-import subprocess
-import sys
-
 import pytest
 
-from bookbuild import kernels
+from bookbuild import processes, runner
+from sgdnoise import _jit
 
 
 @pytest.fixture
-def processes(tmp_path, monkeypatch):
-    """What would have been started, and how it ends."""
-    started = {"status": 0, "words": [], "killed": 0}
+def compiled(tmp_path, monkeypatch):
+    """Programs that take the place of the compilers, and how often each has run."""
+    notes = tmp_path / "notes"
+    notes.touch()
+    program = f"open({str(notes)!r}, 'a').write('.'); raise SystemExit({{status}})"
+    monkeypatch.setattr(_jit, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(runner.paths, "LOGS", tmp_path / "logs")
 
-    class Process:
-        def __init__(self, words, env):
-            assert {env[name] for name in kernels.THREAD_VARIABLES} == {"1"}
-            started["words"].append(words[-1])
+    def compile_all(status=0):
+        monkeypatch.setattr(runner, "CALLS", [program.format(status=status), program.format(status=0)])
+        runner.compile_all()
+        return len(notes.read_text())
 
-        def poll(self):
-            return started["status"]
-
-        def kill(self):
-            started["killed"] += 1
-
-        def wait(self):
-            pass
-
-    monkeypatch.setattr(kernels, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(kernels, "POLL_SECONDS", 0.0)
-    monkeypatch.setattr(kernels.subprocess, "Popen", Process)
-    return started
+    return compile_all
 
 
-def test_an_interrupt_ends_the_compilers_and_starts_no_other(processes, monkeypatch):
-    def interrupt(_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(kernels, "cores", lambda: 2)
-    monkeypatch.setattr(kernels.time, "sleep", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        kernels.compile_all()
-    assert (len(processes["words"]), processes["killed"]) == (2, 2)
+def test_a_source_is_compiled_once(compiled):
+    assert [compiled(), compiled()] == [2, 2]
 
 
-def test_a_source_is_compiled_once(processes):
-    kernels.compile_all()
-    kernels.compile_all()
-    assert sorted(processes["words"]) == sorted(
-        f"{kernels.QUIETLY}; import sgdnoise as sn; {call}" for call in kernels.CALLS
-    )
+def test_a_failure_is_not_taken_for_done(compiled):
+    assert [compiled(status=1), compiled(), compiled()] == [2, 4, 4]
 
 
-def test_a_failure_is_not_taken_for_done(processes):
-    processes["status"] = 1
-    kernels.compile_all()
-    processes["status"] = 0
-    kernels.compile_all()
-    assert len(processes["words"]) == 2 * len(kernels.CALLS)
+def test_without_a_cache_nothing_is_compiled_ahead(compiled, monkeypatch):
+    monkeypatch.setattr(_jit, "cache_folder", lambda: None)
+    assert compiled() == 0
 
 
-def test_without_a_cache_nothing_is_compiled_ahead(processes, monkeypatch):
-    monkeypatch.setattr(kernels, "cache_folder", lambda: None)
-    kernels.compile_all()
-    assert processes["words"] == []
-
-
-@pytest.mark.parametrize("call", kernels.CALLS)
+@pytest.mark.parametrize("call", runner.CALLS)
 def test_every_call_works(call):
     import sgdnoise as sn
 
     assert eval(call, {"sn": sn}).sizes["time"] == 3
 
 
-def test_an_interrupted_compiler_says_nothing():
-    """The signal reaches it together with the build, which says one sentence for both."""
-    command = [sys.executable, "-c", f"{kernels.QUIETLY}; print(flush=True); import time; time.sleep(60)"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        _, complaint = process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGINT
-    assert complaint == b""
+def test_an_interrupt_ends_the_processes_and_starts_no_other(tmp_path):
+    started = []
+
+    def sleep(start):
+        started.append(start(["sleep", "600"], tmp_path / "log"))
+        started[-1].wait()
+
+    def interrupt():
+        if len(started) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        processes.in_parallel([sleep] * 5, 2, interrupt)
+    assert len(started) == 2
+    assert all(process.returncode for process in started)
+
+
+def test_a_process_that_does_not_listen_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "STOP_SECONDS", 0.2)
+    with processes.children() as start:
+        deaf = start(["sh", "-c", "trap '' TERM; echo ready; sleep 600"], tmp_path / "log")
+        while not (tmp_path / "log").read_text():
+            pass
+    assert deaf.returncode == -9

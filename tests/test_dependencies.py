@@ -10,7 +10,6 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-import sgdnoise
 from bookbuild.paths import LOCK, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -85,14 +84,9 @@ def test_environment_has_the_same_requirements():
     assert dependencies[-1] == {"pip": ["-e .[book,test,cluster]"]}
 
 
-def test_one_version():
-    assert PROJECT["dynamic"] == ["version"]
-    assert Version(sgdnoise.__version__)
-
-
 def test_supported_pythons_agree():
-    setup = (ROOT / "lib/bookbuild/setup_env.py").read_text()
+    setup = (ROOT / "Makefile").read_text()
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
-    assert "OLDEST, NEWEST = (3, 11), (3, 13)" in setup
+    assert "OLDEST := (3, 11)\nNEWEST := (3, 13)\n" in setup
     assert SpecifierSet(PROJECT["requires-python"]) == SpecifierSet(">=3.11,<3.14")
     assert tuple(workflow["jobs"]["test"]["strategy"]["matrix"]["python"]) == PYTHONS

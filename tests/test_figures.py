@@ -16,7 +16,7 @@ from PIL import Image
 from bookbuild import figures, source
 from bookbuild.refusal import Refusal
 from sgdnoise import plotting, report
-from sgdnoise.store import decode
+from sgdnoise.sweep.entry import decode
 
 BARS = ["x", "y", "low", "high"]
 
@@ -96,12 +96,21 @@ def test_a_line_whose_numbers_would_be_lost_is_refused(figure):
     ("arguments", "sentence"),
     [
         (([1.0], [2.0]), "a curve must have a label or a name"),
-        ((None, [1.0, 2.0], None, None, "-"), "a line across the panel must have one coordinate, got 2 of 'x'"),
+        ((None, [1.0, 2.0], None), r"y of the curve 'it' must have the shape \(1,\), got \(2,\)"),
+        (([1.0], [1.0, 2.0], None), r"x of the curve 'it' must have the shape \(2,\), got \(1,\)"),
+        (([1.0, 2.0], [1.0, 2.0], [0.1]), r"error of the curve 'it' must have the shape \(2,\), got \(1,\)"),
     ],
 )
-def test_a_curve_without_a_name_or_place_is_refused(figure, arguments, sentence):
+def test_a_curve_without_a_name_or_of_mixed_lengths_is_refused(figure, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
-        plotting.curve(*figure.axes, *arguments, name="x" if len(arguments) > 2 else "")
+        plotting.curve(*figure.axes, *arguments, name="it" if len(arguments) > 2 else "")
+
+
+def test_what_happens_to_an_array_later_changes_no_number(figure):
+    y = np.array([1.0, 2.0])
+    plotting.curve(*figure.axes, [1.0, 2.0], y, label="kept")
+    y += 1
+    assert drawn(figure).y.tolist() == [1.0, 2.0]
 
 
 def test_a_figure_without_curves_has_an_empty_table_with_headings(figure):

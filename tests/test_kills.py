@@ -16,7 +16,7 @@ from sgdnoise.sweep.store import Store
 
 pytestmark = pytest.mark.faults
 
-WRITE_KILLS, SWEEP_KILLS, BUILD_KILLS = 12, 14, 8
+WRITE_KILLS, SWEEP_KILLS, BUILD_KILLS = 12, 14, 11
 
 WRITER = """
 import sys, numpy as np, xarray as xr
@@ -134,6 +134,23 @@ def outputs(project):
     return found
 
 
+def processes_of(project):
+    """Process numbers of a build of this project that are still alive."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    mine = f"PYTHONPATH={project}/build".encode() in file.read()
+                with open(f"/proc/{name}/stat") as file:
+                    alive = file.read().rsplit(")", 1)[1].split()[0] != "Z"
+            except OSError:
+                continue
+            if mine and alive:
+                found.append(int(name))
+    return found
+
+
 def test_kills_of_builds(tmp_path):
     projects = []
     for name in ("undisturbed", "disturbed"):
@@ -166,8 +183,13 @@ def test_kills_of_builds(tmp_path):
         if (disturbed / "_build" / "html").exists():  # finished: touch a page, as long as kills are due
             with open(disturbed / "book" / "index.md", "a") as file:
                 file.write("\nMore words.\n")
+    deadline = time.monotonic() + 30
+    while processes_of(disturbed) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert processes_of(disturbed) == [], "the processes of a build end with it"
     done = run(disturbed, "book", "--profile", "smoke")
     assert done.returncode == 0, done.stderr
+    assert list((disturbed / "_build" / "scratch").iterdir()) == []
     assert outputs(disturbed) == outputs(undisturbed)
     first, second = (Store(project / "_build" / "results") for project in projects)
     assert first.entries() == second.entries()

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from bookbuild import links
+from bookbuild import check as links
 from bookbuild.refusal import Refusal
 
 pytestmark = pytest.mark.endtoend

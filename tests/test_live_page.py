@@ -140,14 +140,20 @@ def test_buttons_pause_restart_and_renew(opened):
     assert opened.evaluate(FINISH)["series"] != first["series"]
 
 
-def test_the_theory_says_where_it_differs_from_the_sliders(opened):
-    """The first setting is one of those that were solved; one step of persistence away, it is the nearest one."""
-    assert "another" not in opened.evaluate(STATE)["theory"]
+@pytest.mark.parametrize(
+    ("slider", "key", "times"), [("persistence", "ArrowLeft", 3), ("rate", "End", 1), ("rate", "Home", 1)]
+)
+def test_a_run_is_compared_with_the_theory_of_its_setting_or_with_none(opened, slider, key, times):
+    """The first setting was solved; with another persistence or learning rate the run stands alone."""
+    assert opened.evaluate(STATE)["theory"] == "DMFT for p-SGD, b = 0.3, τ = 2, dt = 0.1"
     press(opened, "input[name=features]", "ArrowLeft", 2)
-    press(opened, "input[name=rate]", "ArrowLeft")
-    found = opened.evaluate(STATE)["theory"]
-    assert found.startswith("DMFT for p-SGD, b = 0.3, τ = 2, dt = 0.1")
-    assert found.endswith("another dt)")
+    press(opened, f"input[name={slider}]", key, times)
+    opened.evaluate(FINISH)
+    found = opened.evaluate(STATE)
+    assert found["theory"].startswith("no theory was solved for this setting (the nearest setting with one: p-SGD, ")
+    assert "in theory" not in found["status"]
+    assert all("no theory" in label for label in found["labels"])
+    assert set(opened.locator(".live-readings td:last-child").all_inner_texts()) == {"–"}
 
 
 def test_what_cannot_run_is_said_in_a_sentence(opened):

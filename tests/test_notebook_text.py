@@ -215,7 +215,7 @@ def test_no_notebook_with_outputs_is_tracked():
 def test_an_executed_notebook_is_read_once_until_it_changes(tmp_path, monkeypatch):
     path, reads = tmp_path / "page.ipynb", []
     read = nbformat.read
-    monkeypatch.setattr(source.nbformat, "read", lambda *words, **more: reads.append(words) or read(*words, **more))
+    monkeypatch.setattr(nbformat, "read", lambda *words, **more: reads.append(words) or read(*words, **more))
     assert source.read_executed(path) is None
     notebook = executed(5)
     source.seal(notebook)

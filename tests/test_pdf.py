@@ -2,21 +2,22 @@
 
 import json
 import re
+import shutil
 import unicodedata
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from bs4 import BeautifulSoup
 from pypdf import PdfReader
 
-from bookbuild import book, browser, pdf, printed
+from bookbuild import book, browser, check, pdf, printed, sphinx_ext
 from bookbuild.__main__ import main
 from bookbuild.check import Page
 from bookbuild.paths import TOC
 from bookbuild.refusal import Refusal
 
 CHAPTERS = list(printed.chapters(yaml.safe_load(TOC.read_text())))
-OFFER = f'<html><body><article><h1>A</h1><p class="screen-only">{book.PDF_PLACE}.</p></article></body></html>'
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def profile(built):
 def reader(built, profile):
     if browser.find() is None:
         pytest.skip("no Chromium here, and so no PDF")
-    return PdfReader(built / "downloads" / pdf.file_name(profile))
+    return PdfReader(built / "downloads" / book.pdf_file(profile).name)
 
 
 def title(html, chapter):
@@ -71,7 +72,7 @@ def test_nothing_of_the_screen_is_printed(built, profile):
 
 @pytest.mark.looks
 def test_the_first_page_offers_the_pdf(reader, built, profile):  # noqa: ARG001
-    assert f"../downloads/{pdf.file_name(profile)}" in Page((built / "book/index.html").read_text()).downloads
+    assert f"../downloads/{book.pdf_file(profile).name}" in Page((built / "book/index.html").read_text()).downloads
 
 
 def test_without_a_browser_a_pdf_is_refused_before_any_work(monkeypatch, capsys):
@@ -83,38 +84,59 @@ def test_without_a_browser_a_pdf_is_refused_before_any_work(monkeypatch, capsys)
 
 
 @pytest.fixture
-def rendered(tmp_path):
-    """A book of one page."""
-    (tmp_path / "book").mkdir()
-    (tmp_path / "downloads").mkdir()
-    (tmp_path / "book" / "index.html").write_text(OFFER)
-    return tmp_path
+def render(tmp_path, monkeypatch):
+    """Render a book of one page, as Sphinx would; return the page that is then in place."""
+    monkeypatch.setattr(book.paths, "SCRATCH", tmp_path)
+    monkeypatch.setattr(book.paths, "HTML", tmp_path / "html")
+    monkeypatch.setattr(check, "check_book", lambda *_: None)
+    monkeypatch.setattr(check, "check_links", lambda *_: None)
+    monkeypatch.setattr(book, "export_results", lambda _, html: (html / "downloads").mkdir())
+
+    def rendered(profile, scratch, offer_pdf):
+        html = scratch / "html"
+        shutil.rmtree(html, ignore_errors=True)
+        html.mkdir()
+        monkeypatch.setenv(book.PDF_VARIABLE, book.pdf_file(profile).name if offer_pdf else "")
+        text = [sphinx_ext.PDF]
+        sphinx_ext.fill_tables(SimpleNamespace(config=SimpleNamespace(root_doc="first")), "first", text)
+        (html / "index.html").write_text(text[0])
+        return html
+
+    monkeypatch.setattr(book, "render_pages", rendered)
+
+    def run(need_pdf):
+        book.render("smoke", "key", need_pdf, [])
+        return (tmp_path / "html" / "index.html").read_text()
+
+    return run
 
 
-def test_without_a_browser_the_first_page_says_how_to_make_one(rendered, monkeypatch):
+def test_without_a_browser_the_first_page_says_how_to_make_one(render, monkeypatch):
     monkeypatch.setattr(browser, "find", lambda: None)
-    book.offer_pdf("smoke", rendered, need_pdf=False)
-    page = Page((rendered / "book/index.html").read_text())
-    assert page.links == []
-    assert "<code>make pdf</code>" in (rendered / "book/index.html").read_text()
+    text = render(need_pdf=False)
+    assert Page(text).links == []
+    assert "<code>make pdf</code>" in text
 
 
-def test_a_browser_that_fails_costs_the_pdf_and_not_the_book(rendered, monkeypatch, capsys):
+def test_a_browser_that_fails_costs_the_pdf_and_not_the_book(render, monkeypatch, capsys):
     def fail(*_):
         raise Refusal("the PDF was not printed")
 
     monkeypatch.setattr(browser, "find", lambda: "chromium")
+    monkeypatch.setattr(pdf, "make", lambda _, __, output: output.touch())
+    assert Page(render(need_pdf=False)).downloads == ["../downloads/effective-noise-of-sgd-smoke.pdf"]
     monkeypatch.setattr(pdf, "make", fail)
-    book.offer_pdf("smoke", rendered, need_pdf=False)
+    assert Page(render(need_pdf=False)).links == []
     assert "The book has no PDF: the PDF was not printed." in capsys.readouterr().err
-    assert Page((rendered / "book/index.html").read_text()).links == []
-    (rendered / "book/index.html").write_text(OFFER)
     with pytest.raises(Refusal, match="the PDF was not printed"):
-        book.offer_pdf("smoke", rendered, need_pdf=True)
+        render(need_pdf=True)
 
 
-def test_a_first_page_without_a_place_for_the_offer_is_refused(rendered, monkeypatch):
-    monkeypatch.setattr(browser, "find", lambda: None)
-    (rendered / "book/index.html").write_text("<p>nothing</p>")
-    with pytest.raises(Refusal, match="must have the place"):
-        book.offer_pdf("smoke", rendered, need_pdf=False)
+def test_a_first_page_without_a_place_for_the_offer_is_complained_of(monkeypatch):
+    complaints = []
+    monkeypatch.setattr(sphinx_ext, "logger", SimpleNamespace(warning=complaints.append))
+    app = SimpleNamespace(config=SimpleNamespace(root_doc="first"))
+    sphinx_ext.fill_tables(app, "second", ["nothing"])
+    assert complaints == []
+    sphinx_ext.fill_tables(app, "first", ["nothing"])
+    assert ["must have the place" in complaint for complaint in complaints] == [True]

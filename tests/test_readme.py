@@ -5,7 +5,7 @@ import re
 import matplotlib as mpl
 import pytest
 
-from bookbuild import readme, source
+from bookbuild import measured, source
 from bookbuild.paths import README_FIGURE, ROOT
 
 TEXT = (ROOT / "README.md").read_text()
@@ -25,7 +25,7 @@ def test_what_the_readme_names_is_there():
     assert README_FIGURE.stat().st_size > 1000
     (name,) = re.findall(r"make notebook NAME=(\w+)", TEXT)
     assert source.read(name)
-    assert TEXT.count(readme.MARKS[0]) == TEXT.count(readme.MARKS[1]) == 1
+    assert TEXT.count(measured.MARKS[0]) == TEXT.count(measured.MARKS[1]) == 1
 
 
 def test_every_target_that_the_readme_names_exists():

@@ -39,7 +39,7 @@
       const { settings } = this;
       const { problem, duration, wait } = this.content.phases[settings.phase];
       const refused = live.words.refusal(settings) !== "";
-      this.theory = refused ? null : live.theory.nearest(this.content.groups, settings);
+      this.theory = refused ? null : live.theory.solved(this.content.groups, settings);
       this.run = refused ? null : new live.simulate.Run({ ...settings, problem, duration, wait });
       this.pace.restart();
       this.play(playing);
@@ -83,7 +83,8 @@
         running: () => live.words.running(settings, run),
         paused: () => "Paused. Press Run to go on.",
       }[state]();
-      this.view.tell(state, sentence, settings, theory);
+      const legend = live.words.theoryLegend(theory, live.theory.nearest(this.content.groups, settings));
+      this.view.tell(state, sentence, settings, legend);
       this.view.describe(readings);
       this.root.dataset.framesPerSecond = this.pace.framesPerSecond.toFixed(1);
       this.root.dataset.slowestFrame = this.pace.slowest.toFixed(1);

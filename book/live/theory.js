@@ -1,4 +1,4 @@
-// The solutions of mean-field theory that were shipped with the page, and the nearest one to what the sliders say.
+// The solutions of mean-field theory that were shipped with the page, and the one of what the sliders say.
 "use strict";
 (function (live) {
   // Gradient descent, vanilla SGD and persistent SGD are never taken for one another.
@@ -29,11 +29,10 @@
     return best;
   }
 
-  // The symbols of those settings that two points do not share; persistence means nothing without a changing batch.
-  function differences(point, wanted) {
-    const symbols = { batch: "b", persistence: "τ", rate: "dt" };
-    const names = kind(wanted) === "persistent SGD" ? Object.keys(symbols) : ["batch", "rate"];
-    return names.filter((name) => point[name] !== wanted[name]).map((name) => symbols[name]);
+  // The solution of this very setting, or null: a run is compared with no other.
+  function solved(groups, wanted) {
+    const best = nearest(groups, wanted);
+    return best !== null && gap(best, wanted) === 0 ? best : null;
   }
 
   function describe(point) {
@@ -53,5 +52,5 @@
     return values[next - 1] + part * (values[next] - values[next - 1]);
   }
 
-  live.theory = { at, describe, differences, kind, nearest };
+  live.theory = { at, describe, nearest, solved };
 })((window.sgdnoise = window.sgdnoise || {}));

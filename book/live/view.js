@@ -84,12 +84,12 @@
     }
 
     // What changes only when a run begins, ends, or is paused.
-    tell(state, sentence, settings, theory) {
+    tell(state, sentence, settings, legend) {
       this.root.dataset.state = state;
       this.status.textContent = sentence;
       this.toggle.textContent = state === "running" ? "Pause" : "Run";
       this.legends.run.textContent = `simulation, N = ${settings.features}, seed ${settings.seed}`;
-      this.legends.theory.textContent = live.words.theoryLegend(theory, settings);
+      this.legends.theory.textContent = legend;
     }
 
     // What changes with every frame.

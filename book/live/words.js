@@ -45,11 +45,11 @@
     return `Finished. The two networks are ${round(run)} apart${expected}.`;
   }
 
-  function theoryLegend(theory, settings) {
-    if (theory === null) return "no theory to compare with";
-    const others = live.theory.differences(theory, settings);
-    const remark = others.length === 0 ? "" : ` (the nearest that was shipped: another ${others.join(", ")})`;
-    return `DMFT for ${live.theory.describe(theory)}${remark}`;
+  // `nearest` is where the reader finds a theory, if there is none of the present setting.
+  function theoryLegend(theory, nearest) {
+    if (theory !== null) return `DMFT for ${live.theory.describe(theory)}`;
+    const where = nearest === null ? "" : ` (the nearest setting with one: ${live.theory.describe(nearest)})`;
+    return `no theory was solved for this setting${where}`;
   }
 
   function plotLabel(what, { run, theory }) {

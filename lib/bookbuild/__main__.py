@@ -10,15 +10,11 @@ import sys
 import time
 from typing import NoReturn
 
-import jupytext
+from bookbuild import book, paths, processes, source
+from bookbuild.refusal import Refusal, say
 
-from bookbuild import book, kernels, paths, readme, source
-from bookbuild.figures import extract
-from bookbuild.progress import save_timings
-from bookbuild.refusal import Refusal
-from bookbuild.runner import Job, run_all, say
-from sgdnoise.sweep.executors import check_address
-from sgdnoise.sweep.run import SCHEDULER_VARIABLE
+# What only one command needs is imported there: a wrong word is then refused at once.
+SCHEDULER_VARIABLE = "SGDNOISE_SCHEDULER"
 
 
 def make_book(arguments: argparse.Namespace) -> None:
@@ -39,7 +35,11 @@ def run_notebook(arguments: argparse.Namespace) -> None:
     if len(set(names)) < len(names):
         raise Refusal(f"each parameter must be given once, got -p {' -p '.join(names)}")
     notebook = source.read(arguments.name)
-    job = Job(notebook, notebook.parameters(arguments.profile, dict(arguments.p)))
+    parameters = notebook.parameters(arguments.profile, dict(arguments.p))
+    from bookbuild.figures import extract
+    from bookbuild.runner import Job, run_all
+
+    job = Job(notebook, parameters)
     book.writable(paths.BUILD)
     run_all([job])
     print(f"Executed notebook: {os.path.relpath(job.output)}")
@@ -49,6 +49,8 @@ def run_notebook(arguments: argparse.Namespace) -> None:
 
 def pair(_: argparse.Namespace) -> None:
     """Write an .ipynb beside each notebook's text for people who work in Jupyter; never over somebody's work."""
+    import jupytext
+
     for notebook in source.read_all():
         path = paths.NOTEBOOKS / f"{notebook.name}.ipynb"
         fresh = notebook.convert()
@@ -77,13 +79,17 @@ def bench(arguments: argparse.Namespace) -> None:
 
 def timed(arguments: argparse.Namespace) -> None:
     """Remember how long something took, for the README."""
+    from bookbuild.progress import save_timings
+
     paths.BUILD.mkdir(exist_ok=True)
     save_timings({arguments.what: arguments.seconds})
 
 
 def remake_readme(_: argparse.Namespace) -> None:
     """Remake the figure and the timings of the README."""
-    readme.update()
+    from bookbuild import measured
+
+    measured.update()
     print("README.md and its figure are up to date.")
 
 
@@ -105,11 +111,21 @@ def serve(arguments: argparse.Namespace) -> None:
 
 def check_scheduler(address: str | None) -> None:
     """Refuse a cluster that cannot be one, before any notebook runs into it."""
+    if not address:
+        return
+    from sgdnoise.sweep.executors import check_address
+
     try:
-        if address:
-            check_address("SCHEDULER", address)
+        check_address("SCHEDULER", address)
     except ValueError as error:
         raise Refusal(str(error)) from error
+
+
+def compile_all(_: argparse.Namespace) -> None:
+    """Compile the library."""
+    from bookbuild import runner
+
+    runner.compile_all()
 
 
 class Parser(argparse.ArgumentParser):
@@ -144,7 +160,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     one.set_defaults(run=bench)
     one.add_argument("words", nargs="*", help="passed on to the benchmarks")
     one = commands.add_parser("kernels", help="compile the library")
-    one.set_defaults(run=lambda _: kernels.compile_all())
+    one.set_defaults(run=compile_all)
     one = commands.add_parser("timed", help="remember how long something took")
     one.set_defaults(run=timed)
     one.add_argument("what")
@@ -157,6 +173,7 @@ def parse(words: list[str]) -> argparse.Namespace:
 def main(words: list[str]) -> int:
     """Run a command; return the exit status. Whatever goes wrong for a known reason is one sentence."""
     arguments = parse(words)
+    processes.interrupt_on_termination()
     try:
         check_scheduler(os.environ.get(SCHEDULER_VARIABLE))
         arguments.run(arguments)

@@ -1,34 +1,33 @@
 """Render the book, check it, and only then put it in place of the one before."""
 
 import contextlib
-import fcntl
+import ctypes
 import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import nbformat
+from filelock import FileLock, Timeout
 
-from bookbuild import archives, browser, figures, kernels, ledger, paths, pdf, runnable, source
-from bookbuild.check import check_book
-from bookbuild.links import check_links
-from bookbuild.printed import settings
-from bookbuild.progress import load_timings, save_timings
-from bookbuild.refusal import Refusal
-from bookbuild.runner import Job, results_label, run_all, say
-from bookbuild.spare import drop_spare
-from bookbuild.sphinx_ext import DOWNLOADS, PDF_PLACE, PROFILE_VARIABLE
-from bookbuild.theme import mend
+from bookbuild import browser, paths, processes, source
+from bookbuild.refusal import Refusal, say
 
+# What only a build needs is imported where it is used: nothing to do, and a refusal, are then said at once.
 STAMP = ".finished.json"
+EXCHANGE, AT_FDCWD = 2, -100  # of the system: swap two names; relative to the current folder
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
+PROFILE_VARIABLE, PDF_VARIABLE = "SGDNOISE_PROFILE", "SGDNOISE_PDF"
+DOWNLOADS = "downloads"
+RENDER = "from bookbuild.processes import stop_with_parent; stop_with_parent()"
+RENDER += "; from jupyter_book.cli.main import main; main()"
+USUAL_SECONDS = 25.0  # of rendering, and of printing, before they were measured here
 
 
 def build(profile: str, need_pdf: bool = False) -> Path:
@@ -38,35 +37,56 @@ def build(profile: str, need_pdf: bool = False) -> Path:
     """
     source.check_profile(profile)
     if need_pdf and browser.find() is None:
-        raise Refusal(pdf.MISSING)
+        raise Refusal(browser.MISSING)
+    check_texts()
     writable(paths.BUILD)
     with only_one():
-        began = time.monotonic()
-        clear_scratch()
-        jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
-        from_scratch = not any(job.done() for job in jobs) and not any(paths.RESULTS.glob("*.sgdnoise.nc"))
-        forget_without_results(jobs)
-        if not all(job.done() for job in jobs):
-            kernels.compile_all()
-        run_all(jobs)
-        ledger.check(*ledger.collect(job.output for job in jobs), profile)
-        key = book_key(profile, [job.output for job in jobs])
+        key = book_key(profile)
         if finished(key) and (not need_pdf or pdf_file(profile).is_file()):
             say("The book is up to date.")
         else:
-            render(profile, key, need_pdf)
-            if from_scratch:
-                notebooks = sum(load_timings()[job.label] for job in jobs)
-                save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": notebooks})
+            make(profile, key, need_pdf)
     return paths.HTML / "index.html"
+
+
+def check_texts() -> None:
+    """Refuse texts that cannot be read, before any work."""
+    from bookbuild import ledger, symbols, texts
+
+    ledger.read_ledger(paths.LEDGER)
+    symbols.read_symbols(paths.SYMBOLS)
+    texts.read_yaml(paths.TOC)
+    source.read_all()
+
+
+def make(profile: str, key: str, need_pdf: bool) -> None:
+    """Run what is missing, and render."""
+    from bookbuild import ledger
+    from bookbuild.progress import load_timings, save_timings
+    from bookbuild.runner import Job, compile_all, run_all
+
+    began = time.monotonic()
+    clear_scratch()
+    jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
+    from_scratch = not any(job.done() for job in jobs) and not any(paths.RESULTS.glob("*.sgdnoise.nc"))
+    forget_without_results(jobs)
+    if not all(job.done() for job in jobs):
+        compile_all()
+    steps = ["render", "print"] if browser.find() else ["render"]
+    run_all(jobs, sum(load_timings().get(f"{step}/{profile}", USUAL_SECONDS) for step in steps))
+    ledger.check(*ledger.collect(job.output for job in jobs), profile)
+    render(profile, key, need_pdf, behind(jobs))
+    if from_scratch:
+        notebooks = sum(load_timings()[job.label] for job in jobs)
+        save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": notebooks})
 
 
 def pdf_file(profile: str, html: Path = paths.HTML) -> Path:
     """Return where the PDF of a book belongs."""
-    return html / DOWNLOADS / pdf.file_name(profile)
+    return html / DOWNLOADS / f"effective-noise-of-sgd-{profile}.pdf"
 
 
-def forget_without_results(jobs: list[Job]) -> None:
+def forget_without_results(jobs: Iterable[Any]) -> None:
     """Remove executed copies whose stored results are damaged or gone: running again computes what is missing."""
     from sgdnoise.sweep.store import Store
 
@@ -77,56 +97,105 @@ def forget_without_results(jobs: list[Job]) -> None:
             job.output.unlink(missing_ok=True)
 
 
-def book_key(profile: str, executed: list[Path]) -> str:
-    """Hash of everything that the rendered book depends on."""
-    inputs = source.tree_hash(*(paths.ROOT / name for name in INPUTS))
-    parts = [profile, inputs, source.tree_hash(*executed), f"a browser: {browser.find() is not None}"]
+def behind(jobs: Iterable[Any]) -> list[Path]:
+    """Return the files that a book is made from, besides the project's own: executed notebooks and stored results."""
+    from sgdnoise.sweep.store import Store
+
+    store = Store(paths.RESULTS)
+    found = []
+    for job in jobs:
+        keys = store.uses(job.results_label)
+        found += [job.output, *map(store.path, keys)]
+        found += [store.folder / "used" / f"{job.results_label}.json"] if keys else []
+    return found
+
+
+def book_key(profile: str) -> str:
+    """Hash of everything of the project's own that the book depends on, and of where its results are."""
+    notebooks = sorted(paths.NOTEBOOKS.glob("*.py"))
+    inputs = source.tree_hash(*(paths.ROOT / name for name in INPUTS), *notebooks)
+    parts = [profile, inputs, os.path.relpath(paths.RESULTS, paths.ROOT), f"a browser: {browser.find() is not None}"]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def finished(key: str) -> bool:
-    """Tell whether the book in place was made from these very inputs, and is whole."""
+    """Tell whether the book in place was made from these inputs, and no file of it or behind it is gone or altered."""
     try:
         stamp = json.loads((paths.HTML / STAMP).read_text(encoding="utf-8"))
-        if stamp["key"] != key:
+        if stamp["key"] != key or not stamp["site"].items() <= checksums(paths.HTML).items():
             return False
-        check_book(paths.HTML, stamp["profile"])
-    except (OSError, ValueError, KeyError, TypeError, Refusal):
+        return all(checksum(paths.ROOT / name) == found for name, found in stamp["behind"].items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-    return True
 
 
-def render(profile: str, key: str, need_pdf: bool) -> None:
-    """Render into a scratch folder with warnings as errors, check, then swap."""
-    say("Rendering the book.")
+def checksum(path: Path) -> str:
+    """Return the checksum of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def checksums(html: Path) -> dict[str, str]:
+    """Return a checksum of every file of a book, by name."""
+    files = (path for path in html.rglob("*") if path.is_file() and path.name != STAMP)
+    return {path.relative_to(html).as_posix(): checksum(path) for path in files}
+
+
+def render(profile: str, key: str, need_pdf: bool, made_from: list[Path]) -> None:
+    """Render into a scratch folder, print, check, then swap."""
+    from bookbuild import pdf
+    from bookbuild.check import check_book, check_links
+
     with tempfile.TemporaryDirectory(dir=paths.SCRATCH) as scratch:
-        log = paths.BUILD / "logs" / "book.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-        command += ["build", str(paths.ROOT), "--path-output", scratch, "--all", "--warningiserror", "--keep-going"]
-        # Jupyter Book writes beside its configuration and reads the user's; give it a place of its own for both.
-        environment = {**os.environ, PROFILE_VARIABLE: profile, "HOME": scratch, "PYTHONUNBUFFERED": "1"}
-        with open(log, "w", encoding="utf-8") as file:
-            status = subprocess.call(command, stdout=file, stderr=subprocess.STDOUT, env=environment, cwd=paths.ROOT)
-        text = log.read_text(encoding="utf-8")
-        made = Path(scratch) / "_build" / "html"
-        if status != 0 or not (made / "index.html").is_file():
-            complaints = [line for line in text.splitlines() if "WARNING" in line or "ERROR" in line]
-            for line in complaints[:20] or text.splitlines()[-20:]:
-                say("  " + line)
-            raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(log)}")
-        drop_spare(made)
-        mend(made)
-        export_results(profile, made)
-        offer_pdf(profile, made, need_pdf)
-        check_book(made, profile)
-        check_links(made, paths.OUTSIDE_LINKS)
-        (made / STAMP).write_text(json.dumps({"key": key, "profile": profile}), encoding="utf-8")
-        swap(made, paths.HTML, Path(scratch) / "previous")
+        html = render_pages(profile, Path(scratch), offer_pdf=browser.find() is not None)
+        export_results(profile, html)
+        if browser.find() is not None:
+            try:
+                pdf.make(html, profile, pdf_file(profile, html))
+            except Refusal as refusal:
+                if need_pdf:
+                    raise
+                say(f"The book has no PDF: {refusal}.")
+                shutil.move(html / DOWNLOADS, scratch)
+                html = render_pages(profile, Path(scratch), offer_pdf=False)
+                shutil.move(Path(scratch) / DOWNLOADS, html)
+        check_book(html, profile)
+        check_links(html, paths.OUTSIDE_LINKS)
+        stamp: dict[str, Any] = {"key": key, "profile": profile, "site": checksums(html)}
+        stamp["behind"] = {os.path.relpath(path, paths.ROOT): checksum(path) for path in made_from}
+        (html / STAMP).write_text(json.dumps(stamp), encoding="utf-8")
+        swap(html, paths.HTML, Path(scratch) / "previous")
+
+
+def render_pages(profile: str, scratch: Path, offer_pdf: bool) -> Path:
+    """Render every page, with warnings as errors; return their folder."""
+    from bookbuild.progress import watch
+
+    log = paths.LOGS / "book.log"
+    command = [sys.executable, "-c", RENDER, "build", str(paths.ROOT), "--path-output", str(scratch)]
+    command += ["--all", "--warningiserror", "--keep-going"]
+    # Jupyter Book writes beside its configuration and reads the user's; give it a place of its own for both.
+    environment = {PROFILE_VARIABLE: profile, "HOME": str(scratch), "PYTHONUNBUFFERED": "1"}
+    environment[PDF_VARIABLE] = pdf_file(profile).name if offer_pdf else ""
+    with processes.children() as start:
+        status = watch(start(command, log, **environment), "Rendering the book", f"render/{profile}")
+    html = scratch / "_build" / "html"
+    if status != 0 or not (html / "index.html").is_file():
+        lines = log.read_text(encoding="utf-8").splitlines()
+        complaints = [line for line in lines if "WARNING" in line or "ERROR" in line]
+        for line in complaints[:20] or lines[-20:]:
+            say("  " + line)
+        raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(log)}")
+    return html
 
 
 def export_results(profile: str, html: Path) -> None:
     """Put into the book, for each notebook, itself to run, its figures and their numbers, and the means behind."""
+    import nbformat
+
+    from bookbuild import archives, figures, runnable
+    from bookbuild.printed import settings
+    from bookbuild.runner import results_label
     from sgdnoise import __version__
     from sgdnoise.sweep.store import Store
 
@@ -146,31 +215,18 @@ def export_results(profile: str, html: Path) -> None:
             store.write_zip(keys, html / DOWNLOADS / f"{label}.zip", shorten=archives.summary)
 
 
-def offer_pdf(profile: str, html: Path, need_pdf: bool) -> None:
-    """Print the book, if that can be done here, and say on its first page where the PDF is, or how to make one."""
-    offer = "<code>make pdf</code> makes one PDF of the whole book"
-    if browser.find() is not None:
-        say("Printing the book.")
-        try:
-            pdf.make(html, profile, pdf_file(profile, html))
-            address = f"../{DOWNLOADS}/{pdf.file_name(profile)}"
-            offer = (
-                f'<a href="{address}" download>The whole book as one PDF</a>, to print or to read away from a screen'
-            )
-        except Refusal as refusal:
-            if need_pdf:
-                raise
-            say(f"The book has no PDF: {refusal}.")
-    page = html / "book" / "index.html"
-    text = page.read_text(encoding="utf-8")
-    if PDF_PLACE not in text:
-        raise Refusal(f"the first page of the book must have the place {PDF_PLACE}, where the PDF is offered")
-    page.write_text(text.replace(PDF_PLACE, offer), encoding="utf-8")
-
-
 def swap(new: Path, place: Path, aside: Path) -> None:
-    """Put a finished folder in place; the old one is moved aside first, so that the two never mix."""
+    """Put a finished folder in place of the old one: in one step, where the system has one.
+
+    Elsewhere (Windows, network disks) the old one is moved aside first, and for that moment there is none.
+    """
     if place.exists():
+        libc: Any = ctypes.CDLL(None) if os.name == "posix" else None
+        both = os.fsencode(new), os.fsencode(place)
+        if hasattr(libc, "renameat2") and libc.renameat2(AT_FDCWD, both[0], AT_FDCWD, both[1], EXCHANGE) == 0:  # Linux
+            return
+        if hasattr(libc, "renamex_np") and libc.renamex_np(*both, EXCHANGE) == 0:  # macOS
+            return
         os.replace(place, aside)
     os.replace(new, place)
 
@@ -200,10 +256,11 @@ def clear_scratch() -> None:
 @contextmanager
 def only_one() -> Iterator[None]:
     """Let one build work at a time; a second one waits. The lock ends with the process, however it ends."""
-    with open(paths.BUILD / ".lock", "w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("Another build is at work in this folder; waiting for it to end.")
-            fcntl.flock(file, fcntl.LOCK_EX)
+    lock = FileLock(paths.BUILD / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say("Another build is at work in this folder; waiting for it to end.")
+        lock.acquire()
+    with lock:
         yield

@@ -15,6 +15,7 @@ NAMES = (
 FLAGS = ("--no-sandbox", "--disable-background-networking")
 # Names another browser; empty, none.
 VARIABLE = "SGDNOISE_BROWSER"
+MISSING = "a PDF needs Chromium or Google Chrome, and none is here; install one (on Debian: apt-get install chromium)"
 
 
 def find() -> str | None:

@@ -1,4 +1,7 @@
-"""Is the rendered book whole? Every page of the table of contents, every figure, and nothing from elsewhere."""
+"""Is the rendered book whole? Every page of the table of contents, every figure, and nothing from elsewhere.
+
+Links within the book must lead somewhere; those that leave it are listed, never fetched.
+"""
 
 import re
 from collections.abc import Iterator
@@ -8,10 +11,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import nbformat
-import yaml
 
 from bookbuild import paths, source
 from bookbuild.refusal import Refusal
+from bookbuild.texts import read_yaml
 
 IMAGE_TYPES = ("image/svg+xml", "image/png")
 # Elements whose address the browser fetches by itself; a link that a reader may click is none of these.
@@ -98,8 +101,8 @@ def count_figures(notebook: nbformat.NotebookNode) -> int:
 
 def check_book(html: Path, profile: str) -> None:
     """Raise one sentence if a page or a figure of the book is missing or a page fetches anything from outside."""
-    pages = list(toc_pages(yaml.safe_load(paths.TOC.read_text(encoding="utf-8"))))
-    parsed = {file: Page(file.read_text(encoding="utf-8")) for file in sorted(html.rglob("*.html"))}
+    pages = list(toc_pages(read_yaml(paths.TOC)))
+    parsed = read_pages(html)
     for page in pages:
         file = html / f"{page}.html"
         if file not in parsed or file.stat().st_size < 1000:
@@ -123,3 +126,53 @@ def check_book(html: Path, profile: str) -> None:
         for address in content.fetched:
             if is_outside(address):
                 raise Refusal(f"page {file.relative_to(html)} fetches {address}, and the book must need no network")
+
+
+def read_pages(html: Path) -> dict[Path, Page]:
+    """Return every page of a folder."""
+    return {file: Page(file.read_text(encoding="utf-8")) for file in sorted(html.rglob("*.html"))}
+
+
+def broken(pages: dict[Path, Page]) -> list[str]:
+    """Say of every link within the book that leads to no file, or to no place in its page, where it stands."""
+    found = []
+    for file, page in pages.items():
+        for address in dict.fromkeys(page.links):
+            parts = urlsplit(address)
+            if is_outside(address) or parts.scheme == "mailto":
+                continue
+            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+            name = unquote(parts.fragment)
+            if parts.scheme or not target.is_file():
+                found.append(f"{file.name}: {address} leads to no file")
+            elif name and (target not in pages or name not in pages[target].names):
+                found.append(f"{file.name}: {address} leads to no place in {target.name}")
+    return found
+
+
+def outside(pages: dict[Path, Page]) -> list[str]:
+    """List the addresses to which links lead out of the book."""
+    return sorted({address for page in pages.values() for address in page.links if is_outside(address)})
+
+
+def malformed(address: str) -> bool:
+    """Tell whether an address could not be followed safely: https, a host with a dot, no blanks.
+
+    >>> [malformed(a) for a in ("https://a.example/b#c", "http://a.example", "https://localhost/x", "https://a.b/c d")]
+    [False, True, True, True]
+    """
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    return parts.scheme != "https" or "." not in host.strip(".") or any(c.isspace() or c in "<>{}" for c in address)
+
+
+def check_links(html: Path, list_file: Path) -> None:
+    """Refuse a book with a dead or unsafe link; write the list of those that leave it."""
+    pages = read_pages(html.resolve())
+    wrong = broken(pages) + [
+        f"{address} is no proper https address" for address in outside(pages) if malformed(address)
+    ]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        raise Refusal(f"a link of the book is broken ({wrong[0]}{more})")
+    list_file.write_text("".join(f"{address}\n" for address in outside(pages)), encoding="utf-8")

@@ -1,7 +1,8 @@
 """Run one notebook in a process of its own: ``python -m bookbuild.execute NAME PARAMETERS_AS_JSON OUTPUT``.
 
-Progress goes to standard output, one JSON object a line; a failure is a line too, with the traceback. The result is
-written next to its place and moved there at the very end, so that a killed run leaves nothing that looks finished.
+What is said goes to a log, which the parent reads: the number of the cell, and at the end of a failure the reason in
+one line, below its traceback. The result is written next to its place and moved there at the very end, so that a killed
+run leaves nothing that looks finished.
 """
 
 import contextlib
@@ -11,44 +12,20 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
-import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import papermill
-from papermill.engines import NBClientEngine, papermill_engines
 
 from bookbuild import paths, source
+from bookbuild.processes import stop_with_parent
 from bookbuild.refusal import Refusal
-
-
-def report(**event: Any) -> None:
-    """Tell the parent process what happened."""
-    print(json.dumps(event), flush=True)
-
-
-class ReportingEngine(NBClientEngine):  # type: ignore[misc]
-    """Papermill's engine, which also reports each finished cell."""
-
-    @classmethod
-    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
-        """Run the notebook cell by cell."""
-        finish = nb_man.cell_complete
-        total = len(nb_man.nb.cells)
-
-        def cell_complete(cell: Any, cell_index: int | None = None, **more: Any) -> None:
-            finish(cell, cell_index, **more)
-            report(cell=(cell_index or 0) + 1, cells=total)
-
-        nb_man.cell_complete = cell_complete
-        return super().execute_managed_notebook(nb_man, kernel_name, **options)
+from bookbuild.runner import FAILED
 
 
 def run(notebook: source.Notebook, parameters: source.Parameters, output: Path) -> None:
     """Execute a notebook and move the result to ``output`` if, and only if, all of it succeeded."""
-    papermill_engines.register("reporting", ReportingEngine)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=paths.SCRATCH) as scratch:
         start, end = Path(scratch) / "start.ipynb", Path(scratch) / "end.ipynb"
@@ -59,10 +36,9 @@ def run(notebook: source.Notebook, parameters: source.Parameters, output: Path) 
             start,
             end,
             parameters=dict(parameters),
-            engine_name="reporting",
             kernel_name="python3",
             cwd=paths.ROOT,
-            progress_bar=False,
+            progress_bar={"bar_format": "cell {n_fmt} of {total_fmt}"},
             log_output=False,
         )
         done = nbformat.read(end, as_version=4)
@@ -90,16 +66,10 @@ def forget_uses() -> None:
     (paths.RESULTS / "used" / f"{os.environ.get('SGDNOISE_LABEL')}.json").unlink(missing_ok=True)
 
 
-def stop_with_parent() -> None:
-    """End this process, and with it its kernel, when the parent is killed."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
+def failed(reason: str, trace: Sequence[str] = ()) -> int:
+    """Write why the run failed; return the exit status."""
+    print("\n", *trace, FAILED + " ".join(reason.split()), sep="\n", flush=True)
+    return 1
 
 
 def main(name: str, parameters: str, output: str) -> int:
@@ -113,12 +83,9 @@ def main(name: str, parameters: str, output: str) -> int:
         forget_uses()
         run(source.read(name), json.loads(parameters), Path(output))
     except papermill.PapermillExecutionError as error:
-        trace = "\n".join(error.traceback)
-        report(failed=f"{error.ename}: {error.evalue}", trace=trace, source=error.source)
-        return 1
+        return failed(f"{error.ename}: {error.evalue}", error.traceback)
     except (Refusal, OSError) as error:
-        report(failed=str(error))
-        return 1
+        return failed(str(error))
     finally:
         with contextlib.suppress(OSError):
             shutil.rmtree(settings, ignore_errors=True)

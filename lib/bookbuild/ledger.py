@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bookbuild import paths
 from bookbuild.numerals import printed
 from bookbuild.refusal import Refusal
 from bookbuild.source import read_executed, told
+from bookbuild.texts import read_records
 
 VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced")
 DECISIVE = 3.0  # standard errors
@@ -65,7 +64,7 @@ class Finding:
 
 def read_ledger(path: Path) -> list[Claim]:
     """Read and check the list of claims."""
-    claims = [Claim(**entry) for entry in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    claims = read_records(path, Claim)
     for entry in claims:
         if entry.verdict not in VERDICTS:
             raise Refusal(f"verdict of claim {entry.name} must be {' or '.join(VERDICTS)}, got {entry.verdict!r}")

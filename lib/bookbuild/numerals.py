@@ -6,11 +6,13 @@ exponent, and a value within the formula to which it belongs, so that no line br
 
 import re
 from collections.abc import Mapping
-
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING
 
 from bookbuild.refusal import Refusal
 from bookbuild.source import told
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 TABLE = "text/markdown"
 EXPONENT = re.compile(r"(?<=\d)e([+-]?)0*(\d+)\b")
@@ -35,7 +37,7 @@ def printed(text: str) -> str:
     return "".join(parts)
 
 
-def typeset(executed: NotebookNode) -> None:
+def typeset(executed: "NotebookNode") -> None:
     """Put the values that a notebook reports into its text, and write all its numbers as they are printed."""
     values = {name: content["text"] for name, content in told(executed, "value").items()}
     for cell in executed.cells:

@@ -7,19 +7,17 @@ twice: once to learn where each chapter begins, and again with these numbers in 
 import hashlib
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from bookbuild import browser, paths, printed, source
-from bookbuild.execute import stop_with_parent
+from bookbuild import browser, paths, printed, processes, source
+from bookbuild.progress import watch
 from bookbuild.refusal import Refusal
 
 # Millimetres of A4 between the margins of print.css, in the pixels of a browser: what is measured is what is printed.
 TEXT_WIDTH = round(166 / 25.4 * 96)
-MISSING = "a PDF needs Chromium or Google Chrome, and none is here; install one (on Debian: apt-get install chromium)"
 PATIENCE = 120  # seconds, for all maths of the book on a slow machine
 # Formulas wider than the text are made smaller, until they fit.
 FIT = """() => {
@@ -36,16 +34,11 @@ NUMBER = """pages => {
 }"""
 
 
-def file_name(profile: str) -> str:
-    """Return the name of the file that the book offers."""
-    return f"effective-noise-of-sgd-{profile}.pdf"
-
-
 def make(html: Path, profile: str, output: Path) -> None:
     """Print the book in a folder to a file; what was printed before from the same input is taken again."""
     program = browser.find()
     if program is None:
-        raise Refusal(MISSING)
+        raise Refusal(browser.MISSING)
     text = printed.assemble(html, profile)
     kept = paths.PDF / f"{_key(html, text)}.pdf"
     if not kept.is_file():
@@ -54,7 +47,7 @@ def make(html: Path, profile: str, output: Path) -> None:
         page.write_text(text, encoding="utf-8")
         try:
             with tempfile.TemporaryDirectory(dir=paths.SCRATCH) as scratch:
-                _run(page, Path(scratch) / kept.name)
+                _run(page, Path(scratch) / kept.name, profile)
                 for old in paths.PDF.glob("*.pdf"):
                     old.unlink()
                 os.replace(Path(scratch) / kept.name, kept)
@@ -74,23 +67,12 @@ def _key(html: Path, text: str) -> str:
     return digest.hexdigest()[:20]
 
 
-def _run(page: Path, output: Path) -> None:
-    """Print in a process of its own, which ends with this one, however that ends."""
-    log = paths.BUILD / "logs" / "pdf.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "w", encoding="utf-8") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bookbuild.pdf", str(page), str(output)],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            cwd=paths.ROOT,
-            start_new_session=True,
-        )
-        try:
-            status = process.wait()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+def _run(page: Path, output: Path, profile: str) -> None:
+    """Print in a process of its own."""
+    log = paths.LOGS / "pdf.log"
+    command = [sys.executable, "-m", "bookbuild.pdf", str(page), str(output)]
+    with processes.children() as start:
+        status = watch(start(command, log), "Printing the book", f"print/{profile}")
     if status != 0 or not output.is_file():
         raise Refusal(f"the PDF was not printed; all that was said is in {os.path.relpath(log)}")
 
@@ -161,7 +143,7 @@ def finish(printed_file: Path, output: Path, headings: list[str]) -> None:
 def main(page: str, output: str) -> int:
     """Print one page; return the exit status."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    stop_with_parent()
+    processes.stop_with_parent()
     try:
         print_page(Path(page), Path(output))
     except Refusal as refusal:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import yaml
 from bs4 import BeautifulSoup, Tag
 
 from bookbuild import paths
 from bookbuild.check import is_outside
 from bookbuild.refusal import Refusal
+from bookbuild.texts import read_yaml
 
 STYLE = Path(__file__).with_name("print.css")
 # What a reader of paper cannot use. Folded cells are plumbing; the title page says that they are left out.
@@ -72,7 +72,7 @@ def _files(entries: list[dict[str, Any]]) -> Iterator[str]:
 
 def assemble(html: Path, profile: str) -> str:
     """Return the whole book as one page, to be put at the top of the book's folder."""
-    order = list(chapters(yaml.safe_load(paths.TOC.read_text(encoding="utf-8"))))
+    order = list(chapters(read_yaml(paths.TOC)))
     pages = {c.page: BeautifulSoup((html / f"{c.page}.html").read_bytes(), "html.parser") for c in order}
     mathjax = _mathjax(pages.values())
     known = {page: {str(tag["id"]) for tag in soup.find_all(id=True)} for page, soup in pages.items()}
@@ -99,7 +99,7 @@ def assemble(html: Path, profile: str) -> str:
 
 def settings() -> dict[str, Any]:
     """Return the settings of the book: its title and whose it is."""
-    return dict(yaml.safe_load(paths.CONFIG.read_text(encoding="utf-8")))
+    return dict(read_yaml(paths.CONFIG))
 
 
 def fonts() -> str:
@@ -118,7 +118,7 @@ def title_page(config: dict[str, Any], profile: str) -> str:
     """Return the first page: what this is, of which paper it is the companion, and which build."""
     from sgdnoise import __version__
 
-    paper = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text(encoding="utf-8"))["preferred-citation"]
+    paper = read_yaml(paths.ROOT / "CITATION.cff")["preferred-citation"]
     authors = " and ".join(f"{a['given-names']} {a['family-names']}" for a in paper["authors"])
     doi = f'<a href="https://doi.org/{paper["doi"]}">doi:{paper["doi"]}</a>'
     return f"""<section class="title-page"><p class="title">{escape(config["title"])}</p>

@@ -1,67 +1,53 @@
-"""Progress of a build: a line for each notebook, one overall bar, and an estimate of the time that is left."""
+"""How far a build is, drawn by tqdm, and how long the rest takes, estimated from measured times."""
 
+import io
 import json
-import shutil
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TextIO
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from tqdm import tqdm
 
 from bookbuild import paths
+from bookbuild.processes import POLL_SECONDS, Process
+from bookbuild.refusal import say
 
-BAR_WIDTH = 24
-QUIET_SECONDS = 20.0  # between two lines about the whole where lines cannot be drawn over
+QUIET_SECONDS = 20.0  # between two lines where lines cannot be drawn over
 
 
-@dataclass
-class Task:
-    """One notebook of the build and how far it is."""
+class Timed(Protocol):
+    """Something that takes time: how long is expected, when it began, how long it took once it has ended."""
 
-    name: str
     expected: float | None
-    file: Path | None = None
-    state: str = "waiting"
-    started: float | None = None
-    seconds: float = 0.0
-    cell: int = 0
-    cells: int = 0
-
-    def elapsed(self, now: float) -> float:
-        """Return the seconds since it started."""
-        return now - self.started if self.state == "running" and self.started is not None else self.seconds
-
-    def points(self) -> str:
-        """Say how far the sweep is that the notebook is in, if it is in one."""
-        try:
-            line = self.file.read_text(encoding="utf-8").rstrip().rpartition("\n")[2] if self.file else ""
-        except (OSError, ValueError):
-            line = ""
-        return f", {line}" if line else ""
+    started: float | None
+    seconds: float | None
 
 
-def remaining_seconds(tasks: list[Task], workers: int, now: float) -> float | None:
-    """Estimate the time until the last task ends, or None while there is nothing to base it on.
+def remaining_seconds(tasks: Iterable[Timed], workers: int, now: float, later: float = 0.0) -> float | None:
+    """Estimate the time until all is done, or None while there is nothing to base it on.
 
     Expected durations (of an earlier run, else what the notebook says) are scaled by how this machine has done so
-    far, and dealt to the workers, longest first.
+    far, and dealt to the workers, longest first. ``later`` is what comes after the tasks.
     """
-    if any(task.expected is None for task in tasks if task.state in ("waiting", "running")):
-        return None
-    finished = [task for task in tasks if task.state == "done" and task.expected]
-    expected = sum(task.expected or 0.0 for task in finished)
-    pace = sum(task.seconds for task in finished) / expected if expected > 0 else 1.0
+    finished, running, waiting = [], [], []
+    for task in tasks:
+        if task.seconds is not None:
+            finished += [(task.seconds, task.expected)] if task.expected else []
+        elif task.expected is None:
+            return None
+        elif task.started is not None:
+            running.append((now - task.started, task.expected))
+        else:
+            waiting.append(task.expected)
+    pace = sum(took for took, _ in finished) / sum(expected for _, expected in finished) if finished else 1.0
     loads = [0.0] * workers
-    running = [task for task in tasks if task.state == "running"]
-    for slot, task in enumerate(running):
-        whole = pace * (task.expected or 0.0)
+    for slot, (spent, expected) in enumerate(running):
         # One that overruns is taken to need a tenth of its time again: it is not about to end just because it is late.
-        loads[slot % workers] += max(whole - task.elapsed(now), 0.1 * task.elapsed(now))
-    waiting = sorted((pace * (task.expected or 0.0) for task in tasks if task.state == "waiting"), reverse=True)
-    for duration in waiting:
-        loads[loads.index(min(loads))] += duration
-    return max(loads)
+        loads[slot % workers] += max(pace * expected - spent, 0.1 * spent)
+    for expected in sorted(waiting, reverse=True):
+        loads[loads.index(min(loads))] += pace * expected
+    return max(loads) + pace * later
 
 
 def clock(seconds: float) -> str:
@@ -78,59 +64,42 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-class Display:
-    """Draws the tasks: over and over in a terminal, sparingly in a log."""
+class Line:
+    """One line that is drawn over in a terminal, and printed sparingly in a log."""
 
-    def __init__(self, tasks: list[Task], workers: int, stream: TextIO = sys.stderr) -> None:
-        self.tasks, self.workers, self.stream = tasks, workers, stream
-        self.live = stream.isatty()
-        self.drawn = 0
-        self.last = 0.0
-        self.began = time.monotonic()
+    def __init__(self, total: float, form: str) -> None:
+        self.live = sys.stderr.isatty()
+        file = sys.stderr if self.live else io.StringIO()
+        self.bar = tqdm(total=total, bar_format=form, file=file, ascii=".#", dynamic_ncols=self.live, leave=False)
+        self.last = time.monotonic()
 
-    def finished(self, task: Task) -> None:
-        """Say that a task has ended; in a log this is its one line."""
-        if not self.live:
-            print(self._line(task, time.monotonic()), file=self.stream, flush=True)
+    def show(self, done: float, text: str) -> None:
+        """Draw the line."""
+        self.bar.n = done
+        self.bar.set_postfix_str(text)
+        if not self.live and time.monotonic() - self.last > QUIET_SECONDS:
+            self.last = time.monotonic()
+            say(str(self.bar))
 
-    def update(self, force: bool = False) -> None:
-        """Draw the present state, not more often than is useful."""
-        now = time.monotonic()
-        if not force and now - self.last < (0.2 if self.live else QUIET_SECONDS):
-            return
-        if not self.live:
-            # The first line of a log would say nothing yet.
-            if self.last or force:
-                print(self._overall(now), file=self.stream, flush=True)
-            self.last = now
-            return
-        self.last = now
-        width = shutil.get_terminal_size().columns - 1
-        lines = [self._line(task, now)[:width] for task in self.tasks] + [self._overall(now)[:width]]
-        up = f"\x1b[{self.drawn}A" if self.drawn else ""
-        self.stream.write(up + "".join(f"\x1b[2K{line}\n" for line in lines))
-        self.stream.flush()
-        self.drawn = len(lines)
+    def close(self) -> None:
+        """Take the line away."""
+        self.bar.close()
 
-    def _line(self, task: Task, now: float) -> str:
-        width = max(len(t.name) for t in self.tasks)
-        cells = f"cell {task.cell}/{task.cells}{task.points()}" if task.state == "running" and task.cells else ""
-        spent = clock(task.elapsed(now)) if task.started is not None else ""
-        return f"  {task.name:<{width}}  {task.state:<8} {spent:>12}  {cells}".rstrip()
 
-    def _overall(self, now: float) -> str:
-        ended = sum(task.state in ("done", "failed") for task in self.tasks)
-        part = (ended + sum(t.cell / t.cells for t in self.tasks if t.state == "running" and t.cells)) / len(self.tasks)
-        filled = round(BAR_WIDTH * part)
-        left = remaining_seconds(self.tasks, self.workers, now)
-        if ended == len(self.tasks):
-            rest = ""
-        elif left is None:
-            rest = ", time left unknown (a first run)"
-        else:
-            rest = f", about {clock(left)} left"
-        bar = "#" * filled + "." * (BAR_WIDTH - filled)
-        return f"[{bar}] {ended} of {len(self.tasks)} notebooks, {clock(now - self.began)}{rest}"
+def watch(process: Process, label: str, name: str) -> int:
+    """Wait for a process, show that it is alive, and remember under a name how long it took; return its status."""
+    usual = load_timings().get(name)
+    say(f"{label}{f' (the last time it took {clock(usual)})' if usual else ''}.")
+    line, began = Line(usual or 1.0, label + (" [{bar:24}]" if usual else "") + " {elapsed}"), time.monotonic()
+    try:
+        while process.poll() is None:
+            time.sleep(POLL_SECONDS)
+            line.show(min(time.monotonic() - began, usual or 1.0), "")
+    finally:
+        line.close()
+    if process.returncode == 0:
+        save_timings({name: time.monotonic() - began})
+    return process.returncode
 
 
 def load_timings() -> dict[str, float]:

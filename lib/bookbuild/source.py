@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import jupytext
-import nbformat
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING, Any
 
 from bookbuild import paths
 from bookbuild.refusal import Refusal
-from sgdnoise._checks import MAX_SEED
-from sgdnoise.report import MIME
+from bookbuild.texts import read_text
+
+if TYPE_CHECKING:  # jupytext, nbformat and the library take seconds to import, and a refusal needs none of them
+    from nbformat import NotebookNode
 
 PROFILES = ("smoke", "standard", "paper")
 Parameters = Mapping[str, Any]
@@ -48,8 +46,10 @@ class Notebook:
     name: str
     text: str
 
-    def convert(self) -> NotebookNode:
+    def convert(self) -> "NotebookNode":
         """Return it as a notebook without outputs."""
+        import jupytext
+
         return jupytext.reads(self.text, fmt="py:percent")
 
     def expected_seconds(self, profile: str) -> float | None:
@@ -68,6 +68,8 @@ class Notebook:
                 raise Refusal(f"notebook {self.name} has the parameters {', '.join(defaults)}, and no {name!r}")
             chosen[name] = _like(defaults[name], name, word)
         check_profile(chosen["profile"])
+        from sgdnoise._checks import MAX_SEED
+
         if not 0 <= chosen["seed"] <= MAX_SEED:
             raise Refusal(f"seed must be at least 0 and at most {MAX_SEED}, got {chosen['seed']}")
         return chosen
@@ -102,12 +104,12 @@ def _defaults(notebook: Notebook) -> dict[str, Any]:
     return values
 
 
-def seal(executed: NotebookNode) -> None:
+def seal(executed: "NotebookNode") -> None:
     """Write a checksum of an executed notebook into it."""
     executed.metadata[SEAL] = _digest(executed)
 
 
-def read_executed(path: Path) -> NotebookNode | None:
+def read_executed(path: Path) -> "NotebookNode | None":
     """Return an executed notebook, or None if it is not there or not as it was written.
 
     As long as the file stays the same it is read once; whoever changes what is returned makes a copy first.
@@ -120,7 +122,9 @@ def read_executed(path: Path) -> NotebookNode | None:
 
 
 @cache
-def _read(path: Path, *state: int) -> NotebookNode | None:  # noqa: ARG001
+def _read(path: Path, *state: int) -> "NotebookNode | None":  # noqa: ARG001
+    import nbformat
+
     try:
         executed = nbformat.read(path, as_version=4)
     except (OSError, ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError):
@@ -128,8 +132,10 @@ def _read(path: Path, *state: int) -> NotebookNode | None:  # noqa: ARG001
     return executed if executed.metadata.get(SEAL) == _digest(executed) else None
 
 
-def told(executed: NotebookNode, kind: str) -> dict[str, dict[str, Any]]:
+def told(executed: "NotebookNode", kind: str) -> dict[str, dict[str, Any]]:
     """Return what a notebook has told the book with :mod:`sgdnoise.report`, by name: figures, claims or values."""
+    from sgdnoise.report import MIME
+
     found: dict[str, dict[str, Any]] = {}
     for output in (output for cell in executed.cells for output in cell.get("outputs", [])):
         content = output.get("data", {}).get(MIME, {})
@@ -140,7 +146,7 @@ def told(executed: NotebookNode, kind: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _digest(executed: NotebookNode) -> str:
+def _digest(executed: "NotebookNode") -> str:
     content = {**executed, "metadata": {k: v for k, v in executed.metadata.items() if k != SEAL}}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -166,7 +172,7 @@ def read(name: str) -> Notebook:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in paths.NOTEBOOKS.glob("*.py")))
         raise Refusal(f"NAME must be a notebook of the project ({known}), got {name!r}")
-    return Notebook(name, path.read_text(encoding="utf-8"))
+    return Notebook(name, read_text(path))
 
 
 def read_all() -> list[Notebook]:

@@ -13,18 +13,20 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
+from sphinx.util import logging
 
-from bookbuild import about, benchmarks, costs, figures, folding, ledger, live, numerals, paths, source
+from bookbuild import about, figures, folding, ledger, live, measured, numerals, paths, source
+from bookbuild.book import DOWNLOADS, PDF_VARIABLE, PROFILE_VARIABLE
 from bookbuild.refusal import Refusal
 from bookbuild.source import Notebook, check_profile
 from sgdnoise.report import MIME
 
-PROFILE_VARIABLE = "SGDNOISE_PROFILE"
-DOWNLOADS = "downloads"
+logger = logging.getLogger(__name__)  # warnings are errors
 SCORECARD, VERDICTS = "<!-- scorecard -->", "<!-- verdicts -->"
 # A value of a notebook in a page of prose.
 QUOTED = re.compile(r"\{glue:text\}`/notebooks/(\w+)\.py::[\w-]+`")
-PDF_PLACE = "<!-- pdf -->"
+PDF = "<!-- pdf -->"
+NO_PDF = "<code>make pdf</code> makes one PDF of the whole book"
 COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
 
 
@@ -70,12 +72,18 @@ def strip(executed: NotebookNode) -> None:
             cell.outputs = [o for o in cell.outputs if MIME not in o.get("data", {})]
 
 
-def fill_tables(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
-    """Put the tables of claims, costs and benchmarks, and the figures of notebooks, where a page asks for them."""
+def fill_tables(app: Any, page: str, text: list[str]) -> None:
+    """Put the offer of the PDF, tables of claims, costs and benchmarks, and figures of notebooks where a page asks."""
+    if page == app.config.root_doc:
+        if PDF not in text[0]:
+            logger.warning(f"the first page of the book must have the place {PDF}, where the PDF is offered")
+        name = os.environ.get(PDF_VARIABLE)
+        link = f'<a href="../{DOWNLOADS}/{name}" download>The whole book as one PDF</a>, to print or to read on paper'
+        text[0] = text[0].replace(PDF, link if name else NO_PDF)
     if COSTS in text[0]:
-        text[0] = text[0].replace(COSTS, costs.table())
+        text[0] = text[0].replace(COSTS, measured.costs_table())
     if BENCHMARKS in text[0]:
-        text[0] = text[0].replace(BENCHMARKS, benchmarks.tables())
+        text[0] = text[0].replace(BENCHMARKS, measured.benchmarks())
     if SCORECARD in text[0] or VERDICTS in text[0]:
         executed = [notebook.executed(notebook.parameters(profile())) for notebook in source.read_all()]
         found = ledger.collect(executed)
@@ -121,6 +129,7 @@ def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctr
 
 def setup(app: Any) -> dict[str, Any]:
     """Tell every page the version and the profile of this build."""
+    app.setup_extension("bookbuild.theme")
     app.connect("source-read", fill_tables)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)

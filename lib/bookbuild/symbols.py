@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from docutils import nodes
 
 from bookbuild import paths
 from bookbuild.refusal import Refusal
+from bookbuild.texts import read_records
 
 STATIC = Path(__file__).resolve().parent / "static"
 GLOSSARY = "<!-- glossary -->"
@@ -52,7 +52,7 @@ class symbol(nodes.Inline, nodes.TextElement):  # type: ignore[misc]
 
 def read_symbols(path: Path) -> list[Symbol]:
     """Read and check the table of symbols."""
-    symbols = [Symbol(**entry) for entry in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    symbols = read_records(path, Symbol)
     seen: set[tuple[str, str]] = set()
     for entry in symbols:
         for place in [(bare(tex), page) for tex in entry.tex for page in entry.pages or [""]]:

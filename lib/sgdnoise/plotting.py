@@ -132,12 +132,16 @@ def curve(
     name = name or style.get("label", "")
     if not name:
         raise ValueError("a curve must have a label or a name, under which its numbers are published")
-    given = (np.nan if values is None else values for values in (x, y, error, x_error))
-    xs, ys, y_bar, x_bar = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, dtype=float)) for v in given))
+    given = {"x": x, "y": y, "error": error, "x_error": x_error}
+    # Copies: what happens to the arrays later changes neither the line nor its numbers.
+    arrays = {key: np.array(np.nan if v is None else v, dtype=float, ndmin=1) for key, v in given.items()}
+    shape = (1,) if x is None or y is None else arrays["y"].shape
+    for key, values in arrays.items():
+        if given[key] is not None and (values.shape != shape or values.ndim > 1):
+            raise ValueError(f"{key} of the curve {name!r} must have the shape ({shape[0]},), got {values.shape}")
+    xs, ys, y_bar, x_bar = np.broadcast_arrays(*arrays.values())
     y_bar, x_bar = BAR * y_bar, BAR * x_bar
     if x is None or y is None:
-        if xs.size != 1:
-            raise ValueError(f"a line across the panel must have one coordinate, got {xs.size} of {name!r}")
         across = axes.axhline if x is None else axes.axvline
         line = across(float(ys[0] if x is None else xs[0]), **{"linestyle": fmt or "-"} | style)
     elif band or (error is None and x_error is None):
