@@ -20,10 +20,10 @@ def stream_key(stream: np.random.SeedSequence) -> Keys:
 
 
 @jit()
-def _mix(a: np.uint32, b: np.uint32, r: int) -> tuple[np.uint32, np.uint32]:
+def _mix(a: np.uint32, b: np.uint32, r: np.uint32) -> tuple[np.uint32, np.uint32]:
     """One round: add, rotate by ``r``, exclusive or. The casts keep every word in a 32-bit lane."""
     a = np.uint32(a + b)
-    b = np.uint32(np.uint32(b << np.uint32(r)) | np.uint32(b >> np.uint32(32 - r)))
+    b = np.uint32(np.uint32(b << r) | np.uint32(b >> np.uint32(np.uint32(32) - r)))
     return a, np.uint32(b ^ a)
 
 
@@ -32,30 +32,30 @@ def threefry(k0: np.uint32, k1: np.uint32, c0: np.uint32, c1: np.uint32) -> tupl
     """Two random words for the key ``(k0, k1)`` and the counter ``(c0, c1)``."""
     k2 = np.uint32(PARITY ^ k0 ^ k1)
     a, b = np.uint32(c0 + k0), np.uint32(c1 + k1)
-    a, b = _mix(a, b, 13)
-    a, b = _mix(a, b, 15)
-    a, b = _mix(a, b, 26)
-    a, b = _mix(a, b, 6)
+    a, b = _mix(a, b, np.uint32(13))
+    a, b = _mix(a, b, np.uint32(15))
+    a, b = _mix(a, b, np.uint32(26))
+    a, b = _mix(a, b, np.uint32(6))
     a, b = np.uint32(a + k1), np.uint32(b + k2 + np.uint32(1))
-    a, b = _mix(a, b, 17)
-    a, b = _mix(a, b, 29)
-    a, b = _mix(a, b, 16)
-    a, b = _mix(a, b, 24)
+    a, b = _mix(a, b, np.uint32(17))
+    a, b = _mix(a, b, np.uint32(29))
+    a, b = _mix(a, b, np.uint32(16))
+    a, b = _mix(a, b, np.uint32(24))
     a, b = np.uint32(a + k2), np.uint32(b + k0 + np.uint32(2))
-    a, b = _mix(a, b, 13)
-    a, b = _mix(a, b, 15)
-    a, b = _mix(a, b, 26)
-    a, b = _mix(a, b, 6)
+    a, b = _mix(a, b, np.uint32(13))
+    a, b = _mix(a, b, np.uint32(15))
+    a, b = _mix(a, b, np.uint32(26))
+    a, b = _mix(a, b, np.uint32(6))
     a, b = np.uint32(a + k0), np.uint32(b + k1 + np.uint32(3))
-    a, b = _mix(a, b, 17)
-    a, b = _mix(a, b, 29)
-    a, b = _mix(a, b, 16)
-    a, b = _mix(a, b, 24)
+    a, b = _mix(a, b, np.uint32(17))
+    a, b = _mix(a, b, np.uint32(29))
+    a, b = _mix(a, b, np.uint32(16))
+    a, b = _mix(a, b, np.uint32(24))
     a, b = np.uint32(a + k1), np.uint32(b + k2 + np.uint32(4))
-    a, b = _mix(a, b, 13)
-    a, b = _mix(a, b, 15)
-    a, b = _mix(a, b, 26)
-    a, b = _mix(a, b, 6)
+    a, b = _mix(a, b, np.uint32(13))
+    a, b = _mix(a, b, np.uint32(15))
+    a, b = _mix(a, b, np.uint32(26))
+    a, b = _mix(a, b, np.uint32(6))
     return np.uint32(a + k2), np.uint32(b + k0 + np.uint32(5))
 
 
