@@ -188,6 +188,7 @@ def simulated(problem, algorithm):
     return sn.simulate(problem, algorithm, 0.1, 0.5, **size).drop_attrs(deep=False)
 
 
+@pytest.mark.xfail(strict=True, reason="a loss is not yet equal to its copy in another process")
 @pytest.mark.parametrize("function", [statics, responses, simulated])
 def test_parts_are_the_same_in_every_process(cluster, tmp_path, function):
     """One worker, two, and a cluster: the same keys and the same bits."""

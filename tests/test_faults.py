@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -155,6 +156,10 @@ def test_the_store_of_the_environment_is_used(small):
         assert len(Store(store).entries()) == len(Store(store).uses("one-smoke")) == 1
     assert not (small / "_build" / "results").exists()
     assert (small / "_build" / "html" / "downloads" / "one-smoke.zip").is_file()
+    shutil.rmtree(store)
+    done = run(small, "book", "--profile", "smoke", SGDNOISE_STORE=str(store))
+    assert done.returncode == 0, done.stderr
+    assert len(Store(store).entries()) == 1
 
 
 def test_a_library_that_changes_during_the_run_is_noticed(small):

@@ -114,7 +114,11 @@ EDITS = {
     "a subclass of sn.SGD": ("def f(x): return Algorithm(0.5).twice()", "43", "44"),
     "an attribute of a class": ("def f(x): return Mine.size * x", "19", "20"),
     "an attribute of a class of a module": ("def f(x): return Tool.factor * x", "factor = 5", "factor = 6"),
-    "the arguments' names": ("def f(x, y=1): return x - 2 * y", "x, y=1", "y, x=1"),
+    "the arguments' names": (
+        "def f(x, y=1): return x - 2 * y",
+        "x, y=1): return x - 2 * y",
+        "y, x=1): return y - 2 * x",
+    ),
     "what is caught": ("def f(x):\n  try: return 1 / x\n  except ValueError: pass", "ValueError", "KeyError"),
 }
 

@@ -87,12 +87,14 @@ def pdf_file(profile: str, html: Path = paths.HTML) -> Path:
 
 
 def forget_without_results(jobs: Iterable[Any]) -> None:
-    """Remove executed copies whose stored results are damaged or gone: running again computes what is missing."""
+    """Remove executed copies whose results are damaged or not in this store: running again computes what is missing."""
     from sgdnoise.sweep.store import Store
 
     store = Store(paths.RESULTS)
     for job in jobs:
-        if job.done() and not all(store.has(key) for key in store.uses(job.results_label)):
+        executed = source.read_executed(job.output)
+        keys = [] if executed is None else executed.metadata.get(source.USED, [])
+        if not set(keys) <= set(filter(store.has, store.uses(job.results_label))):
             say(f"Stored results behind notebook {job.notebook.name} are damaged or gone; it runs again.")
             job.output.unlink(missing_ok=True)
 

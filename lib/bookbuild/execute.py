@@ -46,6 +46,7 @@ def run(notebook: source.Notebook, parameters: source.Parameters, output: Path) 
             # The page shows the values that were used, in place of the defaults.
             if "parameters" in cell.metadata.get("tags", []):
                 cell.metadata["tags"] = ["parameters", "remove-cell"]
+        done.metadata[source.USED] = json.loads(uses().read_text(encoding="utf-8")) if uses().is_file() else []
         source.seal(done)
         nbformat.write(done, end)
         if notebook.executed(parameters) != output:
@@ -61,9 +62,9 @@ def isolate(scratch: Path) -> None:
         os.environ[variable] = str(folder)
 
 
-def forget_uses() -> None:
-    """Start the list of results that this run uses anew."""
-    (paths.RESULTS / "used" / f"{os.environ.get('SGDNOISE_LABEL')}.json").unlink(missing_ok=True)
+def uses() -> Path:
+    """Return the file in which the store lists the results that this run uses."""
+    return paths.RESULTS / "used" / f"{os.environ.get('SGDNOISE_LABEL')}.json"
 
 
 def failed(reason: str, trace: Sequence[str] = ()) -> int:
@@ -80,7 +81,7 @@ def main(name: str, parameters: str, output: str) -> int:
     settings = Path(tempfile.mkdtemp(prefix="settings-", dir=paths.SCRATCH))
     try:
         isolate(settings)
-        forget_uses()
+        uses().unlink(missing_ok=True)
         run(source.read(name), json.loads(parameters), Path(output))
     except papermill.PapermillExecutionError as error:
         return failed(f"{error.ename}: {error.evalue}", error.traceback)

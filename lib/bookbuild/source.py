@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # jupytext, nbformat and the library take seconds to import, 
 
 PROFILES = ("smoke", "standard", "paper")
 Parameters = Mapping[str, Any]
-SEAL = "sgdnoise_sha256"
+SEAL, USED = "sgdnoise_sha256", "sgdnoise_results"  # what the executed copy says of itself, and of the store
 
 
 def check_profile(profile: str) -> str:
