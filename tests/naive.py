@@ -3,11 +3,12 @@
 import numpy as np
 
 
-def train(A, w, s, dt, ridge, slope):
+def train(A, w, s, dt, ridge, slope, momentum=0.0):
     """Weights after 0, 1, ... steps of Eq. 2: ``w -= dt [sum_mu s_mu(t) l'(h_mu) A_mu + ridge w]``, ``h = A w``."""
-    weights = [w]
+    weights, buffer = [w], 0.0
     for s_t in s:
-        w = w - dt * (A.T @ (s_t * slope(A @ w)) + ridge * w)
+        buffer = momentum * buffer + A.T @ (s_t * slope(A @ w)) + ridge * w
+        w = w - dt * buffer
         weights.append(w)
     return np.array(weights)
 
@@ -22,15 +23,17 @@ def train_to_stop(A, w, s, dt, slope, batch, stop):
     raise AssertionError("never stopped")
 
 
-def response(A, weights, s, dt, ridge, curvature, wait, probes):
+def response(A, weights, s, dt, ridge, curvature, wait, probes, momentum=0.0):
     """Integrated response at steps ``wait, wait+1, ...``: mean over probes of ``dt sum probe . delta_w / N``."""
     chi, N = [0.0], A.shape[1]
     D = np.array(probes, dtype=float).T
+    buffer = -D / dt  # the field entered the gradient of the step before
     for k in range(wait + 1, len(weights)):
         chi.append(chi[-1] + dt * np.mean(np.sum(probes.T * D, axis=0)) / N)
         if k < len(s):
             c = s[k] * curvature(A @ weights[k])
-            D = D - dt * (A.T @ (c[:, None] * (A @ D)) + ridge * D)
+            buffer = momentum * buffer + A.T @ (c[:, None] * (A @ D)) + ridge * D
+            D = D - dt * buffer
     return np.array(chi)
 
 

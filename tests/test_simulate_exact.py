@@ -1,5 +1,7 @@
 """Every fast path against the ten-line loop of ``naive.py``, fed with the same data, start and batch bits."""
 
+import functools
+
 import naive
 import numba
 import numpy as np
@@ -21,6 +23,8 @@ CASES = [
     (sn.Problem(alpha=2, loss=sn.logistic), sn.PersistentSGD(0.3, 0.2, "exact")),
     (sn.Problem(alpha=2, margin=0.3, loss=sn.square), sn.SGD(0.5)),
     (sn.Problem(alpha=0.8, margin=0.3, loss=sn.logistic), sn.SGD(0.5)),
+    (UNSAT, sn.SGD(0.3, momentum=0.7)),
+    (sn.Problem(alpha=0.8, ridge=0.3), sn.PersistentSGD(0.3, 2.0, momentum=0.4)),
 ]
 
 
@@ -36,11 +40,9 @@ def observables(problem, A, weights):
     }
 
 
-def naive_weights(problem, inputs, dt):
-    return [
-        naive.train(inputs.A, inputs.start, s, dt, problem.ridge, lambda h: problem.loss.slope(h, problem.margin))
-        for s in inputs.batches
-    ]
+def naive_weights(problem, inputs, dt, momentum=0.0):
+    slope = functools.partial(problem.loss.slope, margin=problem.margin)
+    return [naive.train(inputs.A, inputs.start, s, dt, problem.ridge, slope, momentum) for s in inputs.batches]
 
 
 @pytest.mark.kernel
@@ -52,7 +54,7 @@ def test_agrees_with_the_update_rule_to_rounding(problem, algorithm):
     run = sn.simulate(problem, algorithm, dt, steps * dt, realisations=2, precision="double", **options)
     for index in range(2):
         inputs = drawn(problem, algorithm, dt, steps * dt, index, **options)
-        weights = naive_weights(problem, inputs, dt)
+        weights = naive_weights(problem, inputs, dt, algorithm.momentum)
         expected = [observables(problem, inputs.A, w) for w in weights]
         for name in expected[0]:
             mean = (expected[0][name] + expected[1][name]) / 2
@@ -72,6 +74,7 @@ def test_agrees_with_the_update_rule_to_rounding(problem, algorithm):
                 lambda h: problem.loss.curvature(h, problem.margin),
                 wait,
                 inputs.probes[0],
+                algorithm.momentum,
             )
             for w, s in zip(weights, inputs.batches, strict=True)
         ]
@@ -86,6 +89,15 @@ def test_first_response_is_exact():
     np.testing.assert_array_equal(run.integrated_response[0, 0, :2], [0.0, 0.1])
     np.testing.assert_array_equal(run.integrated_response[0, 1, 5:7], [0.0, 0.1])
     np.testing.assert_allclose(run.correlation[0, 1, 5], run.norm[0, 5], rtol=1e-12)
+
+
+def test_the_response_goes_on_where_descent_has_arrived():
+    """The weights of full-batch descent with a ridge stop changing; a push at that point still decays."""
+    problem, dt = sn.Problem(alpha=3, ridge=1.0), 0.1
+    options = {"features": 30, "realisations": 1, "probes": 4, "precision": "single"}
+    run = sn.simulate(problem, sn.GD(), dt, 40.0, waiting_times=(30.0,), **options)
+    chi = run.integrated_response[0, 0].sel(time=[32.0, 40.0], method="nearest")
+    assert float(chi[1]) < 1.1 * float(chi[0])
 
 
 def test_response_with_more_features_than_one_stretch():
