@@ -147,7 +147,7 @@ def test_waiting_times():
     ("change", "error", "sentence"),
     [
         ({"problem": 6}, TypeError, "problem must be a sgdnoise.Problem, got 6"),
-        ({"algorithm": "SGD"}, TypeError, "algorithm must be a sgdnoise.GD, SGD or PersistentSGD, got 'SGD'"),
+        ({"algorithm": "SGD"}, TypeError, "algorithm must be a sgdnoise.GD, SGD, PersistentSGD or another"),
         ({"learning_rate": 0}, ValueError, "learning_rate must be greater than 0, got 0"),
         ({"learning_rate": 2.0, "duration": 4.0}, ValueError, "learning_rate must be less than 2/ridge = 2"),
         ({"duration": 1.05}, ValueError, "duration must be a multiple of learning_rate=0.1, got 1.05"),

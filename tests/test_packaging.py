@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import types
 import zipfile
 
 import pytest
@@ -44,6 +45,31 @@ def test_kernels_work_where_nothing_can_be_written(tmp_path, monkeypatch):
         assert _jit.jit()(lambda x: x + 1)(1.0) == 2.0
     finally:
         _jit.cache_folder.cache_clear()
+
+
+def test_where_the_library_is_read_only_kernels_go_to_the_users_cache(tmp_path, monkeypatch):
+    blocker = tmp_path / "installed"
+    blocker.write_text("")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_jit, "PACKAGE", blocker)
+    _jit.cache_folder.cache_clear()
+    try:
+        assert _jit.cache_folder().parent == tmp_path / "cache" / "sgdnoise"
+    finally:
+        _jit.cache_folder.cache_clear()
+
+
+@pytest.mark.parametrize("folder", [None, "somewhere"])
+def test_a_person_is_told_once_that_kernels_are_compiled(folder, monkeypatch, capsys):
+    monkeypatch.setattr(_jit, "someone_watches", lambda: True)
+    monkeypatch.setattr(_jit, "cache_folder", lambda: folder)
+    tell = _jit._Tell()
+    kernel = types.SimpleNamespace(py_func=types.SimpleNamespace(__module__="sgdnoise.simulation.step"))
+    for _ in range(2):
+        tell.on_start(types.SimpleNamespace(data={"dispatcher": kernel}))
+    said = "once; kept on disk" if folder else "set NUMBA_CACHE_DIR to a folder to keep the result"
+    assert capsys.readouterr().err == f"sgdnoise: compiling kernels, some seconds ({said})\n"
 
 
 def test_an_edit_anywhere_in_the_library_starts_a_new_kernel_cache(tmp_path, monkeypatch):

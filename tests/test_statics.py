@@ -114,7 +114,7 @@ def test_refuses_where_the_minimum_is_not_unique(problem):
 
 
 def test_refuses_other_losses_and_other_objects():
-    with pytest.raises(ValueError, match=r"loss must be sgdnoise.squared_hinge or sgdnoise.square.*logistic"):
+    with pytest.raises(ValueError, match=r"loss must be sgdnoise.squared_hinge or sgdnoise.square.*Logistic"):
         sn.solve_statics(sn.Problem(alpha=6, loss=sn.logistic))
     with pytest.raises(TypeError, match="problem must be"):
         sn.solve_statics(6.0)

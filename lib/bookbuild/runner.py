@@ -20,6 +20,8 @@ FAILED = "failed: "  # begins the last line of a notebook's log where it did
 # One small call of every engine in every precision, the longest to compile first.
 CALLS = (
     "sn.simulate(sn.Problem(alpha=2.0), sn.SGD(0.5), 0.1, 0.2, features=8, realisations=1, precision='single')",
+    "sn.simulate(sn.Problem(alpha=2.0), sn.SGD(0.5), 0.1, 0.2, features=8, realisations=1, precision='single', "
+    "waiting_times=(0.1,))",
     "sn.simulate(sn.Problem(alpha=2.0), sn.SGD(0.5), 0.1, 0.2, features=8, realisations=1, precision='double')",
     "sn.solve_dmft(sn.Problem(alpha=2.0), sn.SGD(0.5), 0.1, 0.2, paths=50, replicas=2, realisations=2)",
     "sn.simulate(sn.Problem(alpha=0.5), sn.SGD(0.5), 0.1, 0.2, features=8, realisations=1)",

@@ -120,7 +120,7 @@ def fill_normal(key: Keys, length: int, out: Floating, mean: float = 0.0, scale:
         else:
             z = np.empty((out.shape[0], length), np.float32)
             _fill(key, F(0), F(1), length, buffers, z)
-            np.multiply(z, scale, out=out[:, :length])
+            np.multiply(z, scale, out=out[:, :length], dtype=np.float64)
             out[:, :length] += mean
     return out
 
