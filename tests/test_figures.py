@@ -23,6 +23,7 @@ BARS = ["x", "y", "low", "high"]
 
 @pytest.fixture
 def figure():
+    plt.close("all")  # what other tests have left open
     figure, _ = plt.subplots()
     yield figure
     plt.close(figure)
@@ -153,7 +154,6 @@ def shown(monkeypatch):
 @pytest.fixture
 def executed(figure, shown):
     """An executed notebook with one published figure."""
-    plt.close("all")  # what other tests have left open
     (axes,) = figure.axes
     plotting.curve(axes, [1.0, 2.0], [3.0, 1 / 3], [0.1, 0.1], fmt="o", label="found")
     report.publish("plot", figure)
