@@ -67,11 +67,11 @@ class SampleSpace(NamedTuple):
 
     def descend(self, c: int, update: Update, tangents: Tangents | None) -> None:
         """Take a step of column ``c`` and of its tangent vectors."""
-        _descend(c, update, self.vectors)
+        _descend_both(c, update, self.vectors)
         if tangents is not None:
             first = c * tangents.x_probes.shape[0]
             for t in range(first, first + tangents.live[c]):
-                _descend(t, update, tangents.vectors)
+                _descend_both(t, update, tangents.vectors)
 
     def record_loss(self, c: int, i: int, r: int, at: int, log: Log) -> None:
         """Write down the loss of a column; its pre-activations are always known."""
@@ -161,10 +161,14 @@ def _multiply(step: int, K: Floating, G: Floating, chosen: Rows, active: Active,
             sum_strip(K[j], rows[i], number[i], 0, p[2 * i], p[2 * i + 1], out, c, d, j * K.shape[2])
 
 
+@jit(nogil=True)
+def _descend_both(i: int, update: Update, vectors: Vectors) -> None:
+    _descend(vectors.x[i], vectors.x_velocity[i], vectors.x_gradient[i], update)
+    _descend(vectors.y[i], vectors.y_velocity[i], vectors.y_gradient[i], update)
+
+
 @jit(fastmath={"contract"}, nogil=True)
-def _descend(i: int, update: Update, vectors: Vectors) -> None:
-    x, u, g = vectors.x[i], vectors.x_velocity[i], vectors.x_gradient[i]
-    y, v, k = vectors.y[i], vectors.y_velocity[i], vectors.y_gradient[i]
+def _descend(x: Floating, velocity: Floating, gradient: Floating, update: Update) -> None:
+    """Take a step of one coordinate; of both in one loop, the compiler would give up telling six arrays apart."""
     for j in range(x.size):
-        x[j], u[j] = update.step(x[j], u[j], g[j])
-        y[j], v[j] = update.step(y[j], v[j], k[j])
+        x[j], velocity[j] = update.step(x[j], velocity[j], gradient[j])
