@@ -641,7 +641,7 @@ ends = (5.5, 6.5, 7.5, 8.5, 9.5, 10.5, 12.5)  # where the run is cut off
 
 
 def study(size, seed):
-    """Temperature of a run cut off at several times, and from each waiting time on without any test."""
+    """Temperatures of a run cut off at several times, and without any test."""
     options = {
         "duration": 12.5,
         "waiting_times": np.arange(0.0, 10.1).tolist(),

@@ -14,7 +14,8 @@ class HuberHinge(NamedTuple):
 
     def value(self, h, margin):
         gap = max(margin - h, 0.0)
-        return 0.5 * gap**2 if gap < self.width else self.width * (gap - 0.5 * self.width)
+        near = min(gap, self.width)
+        return near * (gap - 0.5 * near)
 
     def slope(self, h, margin):
         return -min(max(margin - h, 0.0), self.width)

@@ -11,13 +11,15 @@ A loss is a record of its parameters with three scalar methods of :math:`(h, \ka
 ...
 ...     def value(self, h, margin):
 ...         gap = max(margin - h, 0.0)
-...         return 0.5 * gap**2 if gap < self.width else self.width * (gap - 0.5 * self.width)
+...         near = min(gap, self.width)
+...         return near * (gap - 0.5 * near)
 ...
 ...     def slope(self, h, margin):
 ...         return -min(max(margin - h, 0.0), self.width)
 ...
 ...     def curvature(self, h, margin):
-...         return 1.0 if 0.0 < margin - h < self.width else 0.0
+...         inside = 0.0 < margin - h < self.width
+...         return 1.0 if inside else 0.0
 >>> sn.Problem(alpha=6, loss=HuberHinge(0.5)).loss
 HuberHinge(width=0.5)
 """

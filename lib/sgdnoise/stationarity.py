@@ -1,7 +1,11 @@
 r"""Which waiting times of a run are stationary: those for which the data exclude a drift that would matter.
 
 A run that has not forgotten its start has no temperature. With :math:`B=|w(t)-w(t_w)|^2/2N`, the displacement is
-exactly :math:`C(t_w,t_w)-C(t,t_w)=B-\tfrac12[q(t)-q(t_w)]`. The squared displacement :math:`B` shows a drift best. What
+exactly
+
+.. math:: C(t_w,t_w)-C(t,t_w)=B-\tfrac12[q(t)-q(t_w)] .
+
+The squared displacement :math:`B` shows a drift best. What
 the weights still have to travel adds to it; the part of the weights that never moves is in the norm :math:`q`, which it
 makes noisy, and not in :math:`B`.
 

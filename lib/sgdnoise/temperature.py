@@ -198,7 +198,7 @@ def effective_temperature(
     >>> theory = sn.linear_response(problem, algorithm, 0.1, duration=10.0)
     >>> fit = sn.effective_temperature(theory, method="line", lags=(0.0, 2.5))
     >>> print(fit)
-    0.01546 ± nan (line over lags 0 to 2.5, a window that is part of the number; waiting time 0)
+    0.01546 ± nan (line over lags 0 to 2.5, a window that is part of the number...
     >>> round(sn.effective_temperature(theory, lags=(0.0, 5.0)).value, 4)
     0.0152
     >>> slow = sn.PersistentSGD(batch=0.3, persistence=8.0)
