@@ -23,7 +23,6 @@ import marshal
 import re
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -172,11 +171,6 @@ def _overload(method: Method) -> Method:
     return implementation
 
 
-@cache
-def _file_hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def _code_hash(cls: type) -> str:
     """Hash of what the methods of a class do: their code, what they close over, and the file that they stand in.
 
@@ -188,5 +182,5 @@ def _code_hash(cls: type) -> str:
         digest.update(marshal.dumps(method.__code__) + repr((cells, method.__defaults__)).encode())
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     if file and Path(file).is_file():
-        digest.update(_file_hash(Path(file)).encode())
+        digest.update(Path(file).read_bytes())
     return digest.hexdigest()[:16]

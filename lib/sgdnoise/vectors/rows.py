@@ -86,22 +86,3 @@ def inner(a: Floating, b: Floating) -> float:
     for j in range(a.size):
         total += np.float64(a[j]) * np.float64(b[j])
     return total
-
-
-@jit(fastmath={"reassoc", "contract"}, nogil=True)
-def total(a: Floating) -> float:
-    """Sum of all numbers, accumulated in double precision."""
-    out = 0.0
-    for j in range(a.size):
-        out += np.float64(a[j])
-    return out
-
-
-@jit(fastmath={"reassoc", "contract"}, nogil=True)
-def gap(X: Floating, Y: Floating, c: int) -> float:
-    """``(X[c] - X[c+1]) . (Y[c] - Y[c+1])``."""
-    total = 0.0
-    for j in range(X.shape[1]):
-        x = np.float64(X[c, j]) - np.float64(X[c + 1, j])
-        total += x * (np.float64(Y[c, j]) - np.float64(Y[c + 1, j]))
-    return total
