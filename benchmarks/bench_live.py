@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from bookbuild import browser, live
+from bookbuild import printing, sphinx_ext
 from bookbuild.paths import LIVE
 
 UNSAT = {"alpha": 6, "delta": 1, "ridge": 1, "margin": 1, "init_variance": 1}
@@ -49,9 +49,10 @@ def page_with(phase, batch, persistence, features):
         "start": setting | {"seed": 0},
         "groups": [{"phase": phase, "rate": rate, "time": CURVE, "points": [point]}],
     }
-    scripts = "".join(f'<script defer src="{(LIVE / name).as_uri()}"></script>' for name in live.SCRIPTS)
-    style = f'<link rel="stylesheet" href="{(LIVE / live.STYLE).as_uri()}">'
-    body = f'<section id="live" class="live" hidden></section>{live.shipped(content)}'
+    scripts = "".join(f'<script defer src="{(LIVE / name).as_uri()}"></script>' for name in sphinx_ext.LIVE_SCRIPTS)
+    style = f'<link rel="stylesheet" href="{(LIVE / "live.css").as_uri()}">'
+    shipped = f'<script type="application/json" id="live-content">{json.dumps(content)}</script>'
+    body = f'<section id="live" class="live" hidden></section>{shipped}'
     return f'<!doctype html><html lang="en"><meta charset="utf-8">{style}{scripts}<body>{body}'
 
 
@@ -85,13 +86,13 @@ def main(words=None):
     parser.add_argument("--features", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=3)
     arguments, _ = parser.parse_known_args(words)  # `make bench ARGS=...` is for all benchmarks
-    path = browser.find()
+    path = printing.browser()
     if path is None:
         print("no Chromium here: the live page is not measured")
         return
     rows = []
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        chromium = playwright.chromium.launch(executable_path=path, args=list(browser.FLAGS))
+        chromium = playwright.chromium.launch(executable_path=path, args=list(printing.FLAGS))
         page = chromium.new_page(viewport={"width": 1280, "height": 900})
         for setting in SETTINGS:
             row = measure(page, Path(folder), setting, arguments.features, arguments.repeats)

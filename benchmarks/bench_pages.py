@@ -13,7 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from bookbuild import browser
+from bookbuild import printing
 from bookbuild.paths import HTML
 
 LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd > 0"
@@ -48,13 +48,13 @@ def main(words=None):
     parser.add_argument("--out", type=Path, help="write the results there as JSON")
     parser.add_argument("--repeats", type=int, default=3)
     arguments, _ = parser.parse_known_args(words)  # `make bench ARGS=...` is for all benchmarks
-    program = browser.find()
+    program = printing.browser()
     pages = sorted(path for path in HTML.rglob("*.html") if "_static" not in path.parts)
     if program is None or not pages:
         print("no Chromium or no finished book here: its pages are not measured")
         return
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=list(browser.FLAGS))
+        chromium = playwright.chromium.launch(executable_path=program, args=list(printing.FLAGS))
         measure(chromium, pages[0], 1)  # starts the browser's own processes
         rows = [measure(chromium, path, arguments.repeats) for path in pages]
         version = chromium.version

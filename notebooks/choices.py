@@ -108,12 +108,12 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 #
 # A slope needs a window, and the paper gives neither its lags nor the end $t_\mathrm{final}$ of its runs. For vanilla
 # SGD we fit lags from 0 to 2.5, the point at lag zero included, by when most of the plot is traced; the window matters
-# by several per cent, and is part of the number ({doc}`/notebooks/temperature`). For p-SGD it
-# decides the result wherever there is no plateau, and we use $T_\mathrm{int}$, which has no window. The table is
+# by several per cent, and is part of the number ({doc}`/notebooks/temperature`). For p-SGD it decides the result
+# wherever the slope does not settle within the run, and we use $T_\mathrm{int}$, which has no window. The table is
 # linear response, which has no sampling error; for p-SGD it leaves out that the weights fit a batch that stays, and
 # is too high where that matters ({doc}`/notebooks/temperature`). The last column is the limit of the slope at long lag,
-# that of the softest mode, which is reached only when little of the plot is left; *none* where the slope grows without
-# limit.
+# that of the softest mode, which is reached only when little of the plot is left; *none* where the slope of linear
+# response grows without limit. Where that border really lies is in {doc}`/notebooks/temperature`.
 
 # %% tags=["hide-input"]
 # Write the table.
@@ -363,15 +363,15 @@ glue("data_sets", network_size["realisations"])
 #   gradient flow as $dt\to0$; the Results and Appendix D say that it does not. The second is right in a particular
 #   sense: {doc}`/notebooks/fig08_vanishing_step`.
 # - **Figure 6, caption.** $T_\mathrm{eff}\sim0.05$ is quoted at $b=0.3$, $\tau=2$ without a lag, where the
-#   slope has no plateau: {doc}`/notebooks/fig06_initial_variance`.
+#   slope does not settle at lags that a run can reach: {doc}`/notebooks/fig06_initial_variance`.
 # - **Figure 7, caption.** The lines that mark the stopping times are called horizontal; stopping times are read off the
 #   horizontal axis, and their lines are vertical.
 # - **Names.** The learning rate is $\mathrm dt$ in some captions and $\eta$ in others.
 #
 # :::{admonition} What was found
 # :class: found
-# - The margin sets a scale and nothing else. The window of lags decides p-SGD's temperature wherever there is no
-#   plateau.
+# - The margin sets a scale and nothing else. The window of lags decides p-SGD's temperature wherever the
+#   slope does not settle within the run.
 # - Euler's probabilities and the exact ones differ at short persistence.
 # - After the stop distances still change by up to {glue:text}`most_distance` per cent, and the fraction within the
 #   margin by up to {glue:text}`most_unsatisfied` per cent.

@@ -210,16 +210,16 @@ claim(
 # than the paper's error of 0.00005.
 #
 # For p-SGD the slopes for different $n$ differ near the end of the run, because each is the slope some $n/2$ steps
-# before it, and come together farther away, where the slope changes little over a few steps. That happens with a
-# plateau and without one; their agreement does not show that one was reached. Around the lag $b\tau=0.4$ the slope is
+# before it, and come together farther away, where the slope changes little over a few steps. Agreement between
+# different $n$ does not demonstrate a plateau. Around the lag $b\tau=0.4$ the slope is
 # {glue:text}`around`. Over lags from 1 to 2, averaged over waiting times, it is {glue:text}`beyond`; the paper has 0.2.
-# That is not yet the plateau: in linear response the slope goes on rising beyond lag 2, and its limit at long lag is
-# lower ({doc}`/notebooks/choices`).
+# That is not the limit at long lag: in linear response, which leaves out terms of relative order $b\tau\Delta=0.4$,
+# the slope goes on rising beyond lag 2, and its limit is lower ({doc}`/notebooks/choices`).
 #
 # :::{admonition} What was found
 # :class: found
 # - For vanilla SGD the line gives {glue:text}`fit`, the paper 0.015. The window of lags, which the paper does not give,
 #   moves it between {glue:text}`short` and {glue:text}`long`.
-# - For p-SGD slopes of different numbers of points agree with a plateau and without one. Over lags from 1 to 2 we find
-#   {glue:text}`beyond`, the paper 0.2.
+# - For p-SGD agreement between different numbers of points does not demonstrate a plateau. Over lags from 1 to 2 we
+#   find {glue:text}`beyond`, the paper 0.2.
 # :::

@@ -43,7 +43,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 import sgdnoise as sn
 from sgdnoise import plotting
 from sgdnoise.dmft.population import Population
-from sgdnoise.dmft.weights import Weights
+from sgdnoise.dmft.weights import Rule, Weights
 from sgdnoise.report import glue, publish
 
 plotting.use_style()
@@ -273,9 +273,10 @@ within, without = np.array(within), np.array(without)
 def kernels(problem, algorithm, dt, steps, paths):
     """Solve the theory in one pass, and keep its kernels R, Gamma and M."""
     shape, stream = (steps, 1, paths), np.random.SeedSequence(seed)
-    sampling, update = algorithm.sampling(dt), algorithm.update(dt, problem.ridge)
+    sampling = algorithm.sampling(dt)
+    rule = Rule(algorithm.update(dt, problem.ridge), dt)
     population = Population.draw(problem, sampling, dt, shape, True, stream)
-    weights = Weights(problem, update, dt, steps, replicas=1)
+    weights = Weights(problem, rule, steps, replicas=1)
     Gamma, M = np.zeros((steps, steps)), np.zeros((steps, steps))
     for t in range(steps):
         # What the samples feel; their mean pull, noise and memory; the next weights.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from bookbuild import browser as chromium
+from bookbuild import printing
 from bookbuild.book import STAMP
 from bookbuild.paths import HTML, ROOT
 
@@ -39,33 +39,67 @@ def copy_project(folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     ignore = shutil.ignore_patterns("__pycache__", "*.ipynb")
-    for name in COPIED:
-        top = ROOT / name
-        if top.is_dir():
-            shutil.copytree(top, folder / name, ignore=ignore)
-        else:
-            shutil.copy(top, folder / name)
+    for top in (ROOT / name for name in COPIED):
+        shutil.copytree(top, folder / top.name, ignore=ignore) if top.is_dir() else shutil.copy(top, folder)
     shutil.copytree(ROOT / "lib" / "bookbuild", folder / "build" / "bookbuild", ignore=ignore)
     return folder
+
+
+NOTEBOOK = """\
+# ---
+# jupyter:
+#   expected_seconds: {{paper: 1, smoke: 1, standard: 1}}
+# ---
+
+# %% [markdown]
+# # {name}
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %%
+{code}
+"""
+
+
+def write_notebook(project: Path, name: str, code: str) -> None:
+    """Write a notebook of a title and one cell."""
+    (project / "notebooks" / f"{name}.py").write_text(NOTEBOOK.format(name=name, code=code))
+
+
+def small_project(folder: Path, **notebooks: str) -> Path:
+    """Copy the project with these notebooks and one page in place of its own."""
+    project = copy_project(folder)
+    for path in (project / "notebooks").glob("*.py"):
+        path.unlink()
+    for name, code in notebooks.items():
+        write_notebook(project, name, code)
+    (project / "book" / "index.md").write_text("# A book\n\n{{ pdf() }}" + " Words." * 50)
+    (project / "book" / "claims.yml").write_text("[]")
+    chapters = "".join(f"  - file: notebooks/{name}\n" for name in notebooks)
+    (project / "_toc.yml").write_text(f"format: jb-book\nroot: book/index\nchapters:\n{chapters}")
+    return project
+
+
+def start(project: Path, *words: str) -> subprocess.Popen[str]:
+    """Start a command of the copy."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-m", "bookbuild", *words]
+    return subprocess.Popen(command, cwd=project, env=environment(project), **pipes)
 
 
 def environment(project: Path, **more: str) -> dict[str, str]:
     """Return an environment in which the copy builds itself, without a PDF, which takes as long as all pages."""
     path = os.pathsep.join([str(project / "build"), str(ROOT / "lib")])
     inherited = {name: value for name, value in os.environ.items() if name != "SGDNOISE_STORE"}
-    return {**inherited, "PYTHONPATH": path, chromium.VARIABLE: "", **more}
+    return {**inherited, "PYTHONPATH": path, printing.BROWSER_VARIABLE: "", **more}
 
 
 def run(project: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Run a command of the copy and return what it said."""
-    return subprocess.run(
-        [sys.executable, "-m", "bookbuild", *words],
-        cwd=project,
-        env=environment(project, **more),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, options = [sys.executable, "-m", "bookbuild", *words], {"capture_output": True, "text": True}
+    return subprocess.run(command, cwd=project, env=environment(project, **more), check=False, **options)
 
 
 @pytest.fixture(scope="session")
@@ -112,12 +146,12 @@ def browser():
     """Chromium without a window; where there is none, what needs it is skipped (and fails in CI)."""
     from playwright.sync_api import sync_playwright  # most tests need none of it
 
-    path = chromium.find()
+    path = printing.browser()
     if path is None:
         reason = "no Chromium here; install the package chromium (apt-get install chromium) to run this test"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=list(chromium.FLAGS))
+        launched = playwright.chromium.launch(executable_path=path, args=list(printing.FLAGS))
         yield launched
         launched.close()
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 
-def train(A, w, s, dt, ridge, slope, momentum=0.0):
-    """Weights after 0, 1, ... steps of Eq. 2: ``w -= dt [sum_mu s_mu(t) l'(h_mu) A_mu + ridge w]``, ``h = A w``."""
+def train(A, w, s, dt, ridge, slope, momentum=0.0, noise=None):
+    """Weights after 0, 1, ... steps of ``w -= dt [sum_mu s_mu(t) l'(h_mu) A_mu + ridge w + noise(t)]``, ``h = A w``."""
     weights, buffer = [w], 0.0
-    for s_t in s:
-        buffer = momentum * buffer + A.T @ (s_t * slope(A @ w)) + ridge * w
+    for s_t, noise_t in zip(s, np.zeros((len(s), w.size)) if noise is None else noise, strict=True):
+        buffer = momentum * buffer + A.T @ (s_t * slope(A @ w)) + ridge * w + noise_t
         w = w - dt * buffer
         weights.append(w)
     return np.array(weights)

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def naive_dmft(problem, dt, h0, xi, s, rounds=None, momentum=0.0):
+def naive_dmft(problem, dt, h0, xi, s, rounds=None, momentum=0.0, noise=0.0):
     """Solve for one replica: h0 (paths,), xi (paths, steps+1), s (steps, paths); returns m, C without mm^T, R."""
     T, P = s.shape
     delta, alpha, ridge = problem.delta, problem.alpha, problem.ridge
@@ -19,7 +19,7 @@ def naive_dmft(problem, dt, h0, xi, s, rounds=None, momentum=0.0):
                 D[t, u] = -delta * dt * np.einsum("k,kp->p", R[t, u:t], w[u:t] * D[u:t, u])
             D[t, t] = 1
         mu = alpha * np.mean(f * (1 + np.sqrt(delta) * h0), axis=1)
-        M = alpha * delta * f @ f.T / P
+        M = alpha * delta * f @ f.T / P + noise**2 * np.eye(T)
         Gamma = alpha * delta * np.mean(w[:, None] * D, axis=2)
         m, R, C = np.zeros(T + 1), np.zeros((T + 1, T + 1)), np.zeros((T + 1, T + 1))
         C[0, 0] = problem.init_variance

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sgdnoise.random.batches import draw_batches, new_batches
-from sgdnoise.random.normals import draw_data
+from sgdnoise.random.normals import draw_data, fill_normal
 from sgdnoise.simulation.plan import make_plan
 from sgdnoise.simulation.step import draw_start, streams
 from sgdnoise.vectors.lanes import aligned, pitch
@@ -28,6 +28,7 @@ class Drawn(NamedTuple):
     A: np.ndarray
     start: np.ndarray
     batches: list[np.ndarray]
+    noise: list[np.ndarray]
     probes: np.ndarray
 
 
@@ -42,11 +43,12 @@ def weights_of(key, process, samples, steps, shared=False):
 
 
 def drawn(problem, algorithm, learning_rate, duration, realisation=0, dtype=np.float64, **options):
-    """Data, start, batches of two replicas and probes of one realisation, without padding."""
+    """Data, start, batches and noise of two replicas, and probes of one realisation, without padding."""
     plan = make_plan(problem, [(algorithm, learning_rate)], duration, **{**OPTIONS, **options})
     keys = streams(np.random.SeedSequence(plan.seed).spawn(realisation + 1)[realisation])
     N, M, run = plan.features, plan.samples, plan.runs[0]
     A = draw_data(problem.delta, N, keys.data, aligned((M, pitch(N, dtype)), dtype))[:, :N]
     weights = [weights_of(key, run.sampling, M, run.steps) for key in keys.batches]
+    noise = [fill_normal(key, N, np.empty((run.steps, N)), scale=algorithm.noise(learning_rate)) for key in keys.noise]
     start = draw_start(plan, keys)
-    return Drawn(A.astype(float), start.weights[:N], weights, start.probes[:, : plan.probes, :N])
+    return Drawn(A.astype(float), start.weights[:N], weights, noise, start.probes[:, : plan.probes, :N])

@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def no_file(monkeypatch):
-    monkeypatch.delenv(progress.FILE_VARIABLE, raising=False)
+    monkeypatch.delenv(progress.PROGRESS_FILE, raising=False)
 
 
 def drawn(monkeypatch, stream, show, quiet_seconds=0.0):
@@ -69,7 +69,7 @@ def test_threads_may_share_it(monkeypatch):
 
 def test_the_build_of_the_book_reads_a_file(monkeypatch, tmp_path):
     path = tmp_path / "progress"
-    monkeypatch.setenv(progress.FILE_VARIABLE, str(path))
+    monkeypatch.setenv(progress.PROGRESS_FILE, str(path))
     monkeypatch.setattr(sys, "stderr", Terminal())
     with progress.bar(40, "fig", unit="point", done=10) as bar:
         bar.mininterval = 0

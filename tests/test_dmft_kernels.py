@@ -6,14 +6,16 @@ from naive_dmft import naive_dmft
 from simulated import weights_of
 
 import sgdnoise as sn
-from sgdnoise.algorithms import Chain, Descent
+from sgdnoise.algorithms import Descent
 from sgdnoise.dmft import paths as kernels
 from sgdnoise.dmft import triangles
 from sgdnoise.dmft.causal import solve_causal
 from sgdnoise.dmft.noise import draw_normals, orthogonalise
 from sgdnoise.dmft.paths import Active, Forces
 from sgdnoise.dmft.population import Population
+from sgdnoise.dmft.weights import Rule
 from sgdnoise.random.batches import new_batches
+from sgdnoise.random.processes import Chain
 from sgdnoise.random.threefry import stream_key
 
 pytestmark = pytest.mark.kernel
@@ -29,7 +31,9 @@ def plain_population(problem, steps, paths, replicas=1, batch=0.5, dt=0.2, seed=
 
 
 def solve(population, momentum=0.0):
-    return solve_causal(population, Descent(population.dt, population.problem.ridge, momentum)).weights
+    return solve_causal(
+        population, Rule(Descent(population.dt, population.problem.ridge, momentum), population.dt)
+    ).weights
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.6])

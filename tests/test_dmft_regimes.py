@@ -10,6 +10,7 @@ from sgdnoise.algorithms import Descent
 from sgdnoise.dmft.causal import solve_causal
 from sgdnoise.dmft.population import Population
 from sgdnoise.dmft.solve import memory_needed
+from sgdnoise.dmft.weights import Rule
 
 UNSAT = sn.Problem(alpha=6)
 
@@ -63,7 +64,7 @@ def late_fractions(conditional=None):
     for seed in range(4):
         population = Population.draw(problem, chain, 0.2, (300, 1, 1000), True, np.random.SeedSequence(seed))
         population.conditional = population.conditional if conditional is None else conditional
-        fractions.append(float(solve_causal(population, Descent(0.2, 0.0)).unsatisfied[-1]))
+        fractions.append(float(solve_causal(population, Rule(Descent(0.2, 0.0), 0.2)).unsatisfied[-1]))
     return np.array(fractions)
 
 

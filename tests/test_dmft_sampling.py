@@ -17,6 +17,7 @@ import sgdnoise as sn
 from sgdnoise.algorithms import Descent
 from sgdnoise.dmft import iterative, population
 from sgdnoise.dmft.causal import solve_causal
+from sgdnoise.dmft.weights import Rule
 from sgdnoise.random.batches import new_batches
 
 RATE = 1e-3
@@ -94,9 +95,9 @@ def test_gradient_descent_is_a_batch_of_everything_to_the_last_bit(algorithm):
 def test_causal_solution_is_a_fixed_point_of_the_iteration():
     chain = sn.SGD(0.3).sampling(0.1)
     paths = population.Population.draw(sn.Problem(alpha=6), chain, 0.1, (20, 2, 300), True, np.random.SeedSequence(3))
-    update = Descent(0.1, 1.0, momentum=0.5)
-    kernels, *_ = iterative.sweep(paths, solve_causal(paths, update).weights)
-    again, *_ = iterative.sweep(paths, iterative.integrate(paths, update, kernels))
+    rule = Rule(Descent(0.1, 1.0, momentum=0.5), 0.1, noise=0.7)
+    kernels, *_ = iterative.sweep(paths, solve_causal(paths, rule).weights)
+    again, *_ = iterative.sweep(paths, iterative.integrate(paths, rule, kernels))
     assert again.difference(kernels) == 0
 
 
@@ -149,6 +150,7 @@ def population_of(seed, flag):
     return sn.solve_dmft(sn.Problem(alpha=6), sn.SGD(0.3), 0.1, 1.0, paths=300, replicas=2, realisations=1, seed=seed)
 
 
+@pytest.mark.endtoend
 def test_an_interrupted_sweep_that_goes_on_has_the_same_bits(tmp_path):
     """One sweep in two processes without a break, one in this process with a break."""
     flag = tmp_path / "flag"
@@ -161,6 +163,7 @@ def test_an_interrupted_sweep_that_goes_on_has_the_same_bits(tmp_path):
     assert whole.equals(sn.sweep(population_of, store=tmp_path / "parts", workers=1, **options))
 
 
+@pytest.mark.endtoend
 def test_the_number_of_threads_does_not_change_a_bit():
     code = (
         "import hashlib, sgdnoise as sn\n"

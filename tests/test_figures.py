@@ -13,8 +13,8 @@ import pytest
 import xarray as xr
 from PIL import Image
 
-from bookbuild import figures, source
-from bookbuild.refusal import Refusal
+from bookbuild import downloads, notebooks, page, sphinx_ext
+from bookbuild.texts import Refusal
 from sgdnoise import plotting, report
 from sgdnoise.sweep.entry import decode
 
@@ -158,8 +158,8 @@ def executed(figure, shown):
     plotting.curve(axes, [1.0, 2.0], [3.0, 1 / 3], [0.1, 0.1], fmt="o", label="found")
     report.publish("plot", figure)
     output = nbformat.v4.new_output("display_data", shown[0])
-    page = "Before.\n\n```{glue:figure} plot\n---\nname: fig-plot\n---\nA caption.\n```\n\nAfter."
-    cells = [nbformat.v4.new_code_cell("", outputs=[output]), nbformat.v4.new_markdown_cell(page)]
+    text = "Before.\n\n```{glue:figure} plot\n---\nname: fig-plot\n---\nA caption.\n```\n\nAfter."
+    cells = [nbformat.v4.new_code_cell("", outputs=[output]), nbformat.v4.new_markdown_cell(text)]
     return nbformat.v4.new_notebook(cells=cells)
 
 
@@ -183,7 +183,7 @@ def test_what_is_missing_without_jupyter_is_one_sentence(monkeypatch):
 
 
 def test_the_files_of_a_figure_hold_its_numbers(executed, tmp_path):
-    figures.write_downloads(executed, tmp_path, "page-smoke")
+    downloads.write_figures(executed, tmp_path, "page-smoke")
     names = [f"page-smoke-plot.{ending}" for ending in ("csv", "nc", "png")]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert (tmp_path / "page-smoke-plot.png").read_bytes().startswith(b"\x89PNG")
@@ -197,10 +197,10 @@ def test_the_files_of_a_figure_hold_its_numbers(executed, tmp_path):
 @pytest.fixture
 def placed(executed, tmp_path, monkeypatch):
     """The text of the page, with the figure in its place."""
-    monkeypatch.setattr(figures.paths, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(page.paths, "FIGURES", tmp_path / "figures")
 
     def place():
-        figures.place(executed, "page", "../downloads", "page-smoke")
+        page.place(executed, "page", "../downloads", "page-smoke")
         return executed.cells[1].source
 
     return place
@@ -227,18 +227,18 @@ def test_bars_and_numbers_are_promised_only_where_there_are_some(executed, place
     assert "ends of the bars" not in text
     assert (".csv" in text) == bool(points)
     (tmp_path / "files").mkdir()
-    figures.write_downloads(executed, tmp_path / "files", "page-smoke")
+    downloads.write_figures(executed, tmp_path / "files", "page-smoke")
     assert len(list((tmp_path / "files").iterdir())) == (3 if points else 1)
 
 
 def test_a_page_of_prose_may_show_a_figure_of_a_notebook(executed, tmp_path, monkeypatch):
-    monkeypatch.setattr(figures.paths, "FIGURES", tmp_path / "figures")
-    place = figures.lend(executed, "page", "plot")
+    monkeypatch.setattr(page.paths, "FIGURES", tmp_path / "figures")
+    place = page.lend(executed, "page", "plot")
     assert b"<svg" in place.read_bytes()
     assert [path.name for path in place.parent.iterdir()] == ["page.plot.svg"]
-    assert figures.BORROWED.findall(f"```{{figure}} /_build/figures/{place.name}\n") == [("page", "plot")]
+    assert sphinx_ext.BORROWED.findall(f"```{{figure}} /_build/figures/{place.name}\n") == [("page", "plot")]
     with pytest.raises(Refusal, match="notebook page has the figures plot, and no 'plan'"):
-        figures.lend(executed, "page", "plan")
+        page.lend(executed, "page", "plan")
 
 
 def test_a_picture_with_fewer_colours_looks_the_same(figure):
@@ -267,8 +267,8 @@ def test_every_published_point_is_within_its_bar_and_as_it_was_reported(html, pr
     """All figures of the book: both files that its pages offer, and the data that the notebooks put out."""
     tables = 0
     for executed in (project / "_build" / "executed").glob("*-smoke-*.ipynb"):
-        for name, content in source.told(nbformat.read(executed, as_version=4), "figure").items():
-            reported = figures.table(content)
+        for name, content in notebooks.told(nbformat.read(executed, as_version=4), "figure").items():
+            reported = page.table(content)
             if reported is None:
                 continue
             tables += 1
@@ -288,25 +288,21 @@ def test_every_published_point_is_within_its_bar_and_as_it_was_reported(html, pr
     assert tables >= 25
 
 
+def theories(persistences, batches):
+    """The curves of the theory, by their labels, with the parameters of their results."""
+    pairs = [(rf"theory, $\tau={tau:g}$", 0.3, tau) for tau in persistences]
+    pairs += [(f"theory, $b={b:g}$", b, 2.0) for b in batches]
+    return {label: {"engine": "dmft", "batch": b, "persistence": tau} for label, b, tau in pairs}
+
+
 CASES = {
     "the_model-smoke-training": {
         "GD": {"algorithm": "GD", "ridge": 1.0},
         "SGD, $b=0.3$": {"algorithm": "SGD"},
         r"p-SGD, $b=0.3$, $\tau=2$": {"algorithm": "PersistentSGD"},
     },
-    "fig03_sat_distance-smoke-distance": {
-        **{rf"theory, $\tau={tau:g}$": {"engine": "dmft", "persistence": tau, "batch": 0.3} for tau in (0.5, 2, 4)},
-        **{f"theory, $b={b:g}$": {"engine": "dmft", "persistence": 2.0, "batch": b} for b in (0.1, 0.4, 0.8)},
-    },
-    "fig07_stopping-smoke-stopping": {
-        **{
-            rf"theory, $\tau={tau:g}$": {"engine": "dmft", "persistence": tau, "batch": 0.3}
-            for tau in (0.5, 1, 2, 4, 8)
-        },
-        **{
-            f"theory, $b={b:g}$": {"engine": "dmft", "persistence": 2.0, "batch": b} for b in (0.1, 0.2, 0.4, 0.8, 0.99)
-        },
-    },
+    "fig03_sat_distance-smoke-distance": theories((0.5, 2, 4), (0.1, 0.4, 0.8)),
+    "fig07_stopping-smoke-stopping": theories((0.5, 1, 2, 4, 8), (0.1, 0.2, 0.4, 0.8, 0.99)),
 }
 VARIABLES = {
     "magnetisation $m$": "magnetization",

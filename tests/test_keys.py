@@ -244,6 +244,7 @@ def test_functions_of_other_packages_count_by_their_version(monkeypatch):
     assert key_of(mine, {"x": 1}, 0) != before
 
 
+@pytest.mark.endtoend
 def test_key_is_the_same_in_another_process_with_another_order_of_sets():
     code = (
         'import test_keys as t; literal = \'def f(x): return x in {"a", "b", "c", "d"} or NAMES\'\n'

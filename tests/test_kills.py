@@ -1,15 +1,17 @@
 """Kills at random moments, counted: of a store write, of a sweep, of a build. Each rerun gives undisturbed results."""
 
+import contextlib
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
 
+import nbformat
+import psutil
 import pytest
 import xarray as xr
-from conftest import copy_project, environment, run
+from conftest import run, small_project, start
 
 from bookbuild.paths import ROOT
 from sgdnoise.sweep.store import Store
@@ -43,7 +45,7 @@ result.to_netcdf(sys.argv[1] + "/result.nc", engine="scipy")
 """
 
 
-def start(*words, **options):
+def python(*words, **options):
     env = {**os.environ, "PYTHONPATH": str(ROOT / "lib")}
     return subprocess.Popen([sys.executable, *map(str, words)], env=env, **options)
 
@@ -52,7 +54,7 @@ def test_kills_of_store_writes(tmp_path):
     rng = random.Random(1)
     expected = None
     for _ in range(WRITE_KILLS):
-        process = start("-c", WRITER, tmp_path, stdout=subprocess.PIPE)
+        process = python("-c", WRITER, tmp_path, stdout=subprocess.PIPE)
         process.stdout.readline()
         time.sleep(rng.uniform(0.0, 0.3))
         process.kill()
@@ -77,11 +79,11 @@ def test_kills_of_sweeps(tmp_path):
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
     for folder in (undisturbed, disturbed):
         folder.mkdir()
-    assert start(script, undisturbed).wait() == 0
+    assert python(script, undisturbed).wait() == 0
     rng = random.Random(2)
     killed = 0
     while killed < SWEEP_KILLS:
-        process = start(script, disturbed, stderr=subprocess.DEVNULL)
+        process = python(script, disturbed, stderr=subprocess.DEVNULL)
         time.sleep(rng.uniform(1.0, 4.0))
         killed += process.poll() is None
         process.kill()
@@ -91,27 +93,14 @@ def test_kills_of_sweeps(tmp_path):
         if len(store.entries()) == 18:  # finished: start again, as long as kills are due
             for key in store.entries()[::2]:
                 store.path(key).unlink()
-    assert start(script, disturbed, stderr=subprocess.DEVNULL).wait() == 0
+    assert python(script, disturbed, stderr=subprocess.DEVNULL).wait() == 0
     first, second = read(undisturbed), read(disturbed)
     xr.testing.assert_identical(first.drop_attrs(), second.drop_attrs())
     for name in first.data_vars:
         assert first[name].values.tobytes() == second[name].values.tobytes()
 
 
-NOTEBOOK = """\
-# ---
-# jupyter:
-#   expected_seconds: {{paper: 1, smoke: 1, standard: 1}}
-# ---
-
-# %% [markdown]
-# # {name}
-
-# %% tags=["parameters"]
-profile = "standard"
-seed = 0
-
-# %%
+CODE = """\
 import sgdnoise as sn
 
 result = sn.sweep(
@@ -125,8 +114,6 @@ print(result.norm.values.tobytes().hex()[:4000])
 
 def outputs(project):
     """What the executed notebooks printed: the bytes of their results."""
-    import nbformat
-
     found = {}
     for path in sorted((project / "_build" / "executed").glob("*.ipynb")):
         cells = nbformat.read(path, as_version=4).cells
@@ -135,51 +122,28 @@ def outputs(project):
 
 
 def processes_of(project):
-    """Process numbers of a build of this project that are still alive."""
+    """Processes of a build of this project that are still alive."""
     found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    mine = f"PYTHONPATH={project}/build".encode() in file.read()
-                with open(f"/proc/{name}/stat") as file:
-                    alive = file.read().rsplit(")", 1)[1].split()[0] != "Z"
-            except OSError:
-                continue
-            if mine and alive:
-                found.append(int(name))
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            ours = process.environ().get("PYTHONPATH", "").startswith(f"{project}/build")
+            found += [process] if ours and process.status() != psutil.STATUS_ZOMBIE else []
     return found
 
 
 def test_kills_of_builds(tmp_path):
-    projects = []
-    for name in ("undisturbed", "disturbed"):
-        project = copy_project(tmp_path / name)
-        for path in (project / "notebooks").glob("*.py"):
-            path.unlink()
-        for size, notebook in ((20, "one"), (40, "two")):
-            (project / "notebooks" / f"{notebook}.py").write_text(NOTEBOOK.format(name=notebook, size=size))
-        (project / "book" / "index.md").write_text("# A book\n\n<!-- pdf -->" + " Words." * 50)
-        (project / "book" / "claims.yml").write_text("[]")
-        toc = "format: jb-book\nroot: book/index\nchapters:\n  - file: notebooks/one\n  - file: notebooks/two\n"
-        (project / "_toc.yml").write_text(toc)
-        projects.append(project)
+    notebooks = {"one": CODE.format(size=20), "two": CODE.format(size=40)}
+    projects = [small_project(tmp_path / name, **notebooks) for name in ("undisturbed", "disturbed")]
     undisturbed, disturbed = projects
     assert run(undisturbed, "book", "--profile", "smoke").returncode == 0
     rng = random.Random(3)
     killed = 0
     while killed < BUILD_KILLS:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bookbuild", "book", "--profile", "smoke"],
-            cwd=disturbed,
-            env=environment(disturbed),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        process = start(disturbed, "book", "--profile", "smoke")
         time.sleep(rng.uniform(0.5, 7.0))
         killed += process.poll() is None
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.communicate()
         if (disturbed / "_build" / "html").exists():  # finished: touch a page, as long as kills are due
             with open(disturbed / "book" / "index.md", "a") as file:
                 file.write("\nMore words.\n")

@@ -8,7 +8,7 @@ import pytest
 
 from bookbuild import ledger, paths
 from bookbuild.ledger import Claim, Finding
-from bookbuild.refusal import Refusal
+from bookbuild.texts import Refusal
 from sgdnoise import report
 
 GOOD = Claim("good", "Fig. 1", "It rises.", "Its slope.", "notebooks/the_model", "reproduced")
@@ -53,6 +53,21 @@ def test_what_has_no_finite_number_of_errors_survives_the_notebook(sigma, decisi
         ledger.findings([notebook])
 
 
+def test_claims_of_our_own_stand_apart(tmp_path):
+    ours = Claim("ours", ledger.OURS, "It is flat.", "Its slope.", "notebooks/the_model", ledger.HOLDS)
+    found = FOUND | {"ours": Finding("ours", "0.0 ± 0.1", 4.0)}
+    text = ledger.scorecard([GOOD, ours, BAD], found)
+    assert text.index("It falls.") < text.index("## Claims of our own") < text.index("It is flat.")
+    assert "Of 2 claims of the paper: 1 reproduced" in text
+    assert "Claims of our own: 1, of which 1 hold." in text
+    with pytest.raises(Refusal, match="claim ours is recorded as holds, and this build finds that it fails"):
+        ledger.check([ours], {"ours": Finding("ours", "x", -4.0)}, "smoke")
+    path = tmp_path / "claims.yml"
+    path.write_text("- {name: a, where: This book, statement: s, test: t, page: p, verdict: reproduced}\n")
+    with pytest.raises(Refusal, match="verdict of claim a must be holds, got 'reproduced'"):
+        ledger.read_ledger(path)
+
+
 def test_missing_and_unknown_claims_stop_the_build():
     with pytest.raises(Refusal, match=r"claim bad is listed in book/claims\.yml, and no notebook reports on it"):
         ledger.check([GOOD, BAD], {"good": FOUND["good"]}, "smoke")
@@ -71,7 +86,7 @@ def test_the_ledger_of_the_project_is_in_order():
 
 def test_table_shows_every_claim():
     table = ledger.scorecard([GOOD, BAD], FOUND)
-    assert "Of 2 claims: 1 reproduced, 0 reproduced with a remark, 1 not reproduced." in table
+    assert "Of 2 claims of the paper: 1 reproduced, 0 reproduced with a remark, 1 not reproduced." in table
     assert table.count("* - ") == 3
     assert "* - ✗" in table
     assert "?" in ledger.scorecard([GOOD], {"good": Finding("good", "x", 0.0)})

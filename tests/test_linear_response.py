@@ -5,17 +5,24 @@ import pytest
 from scipy import stats
 
 import sgdnoise as sn
-from sgdnoise.linear_response import Modes, mode_curves, stationary_modes
+from sgdnoise.algorithms import Descent
+from sgdnoise.linear_response import stationary_modes
+from sgdnoise.modes import Modes, Motion, mode_curves, motion_of
+from sgdnoise.random.batches import Covariance
 
 
 def one_mode(stiffness, force=1.0):
     return Modes(np.array([stiffness]), np.array([1.0]), np.array([force]))
 
 
+def motion(dt, memory=0.0, momentum=0.0):
+    return Motion(Descent(dt, 0.0, momentum), dt, 0.0, Covariance(np.ones(1), memory))
+
+
 @pytest.mark.parametrize(("dt", "a", "force"), [(0.1, 1.0, 2.0), (0.7, 1.5, 0.3), (1.3, 1.2, 1.0)])
 def test_white_noise_has_one_temperature_at_every_lag(dt, a, force):
     """The discrete Ornstein-Uhlenbeck identity T = dt sigma^2/(2 - dt a), stable steps beyond 1/a included."""
-    C, chi = mode_curves(one_mode(a, force), 0.0, dt, 12)
+    C, chi = mode_curves(one_mode(a, force), motion(dt), 12)
     np.testing.assert_allclose((C[0] - C[1:]) / chi[1:], dt * force / (2 - dt * a), rtol=1e-12)
 
 
@@ -30,14 +37,14 @@ def test_coloured_noise_against_the_covariance_of_the_pair(memory):
         covariance += power @ kick @ power.T
         power = step @ power
     expected = [(np.linalg.matrix_power(step, n) @ covariance)[0, 0] for n in range(steps + 1)]
-    C, chi = mode_curves(one_mode(a, force), memory, dt, steps)
+    C, chi = mode_curves(one_mode(a, force), motion(dt, memory), steps)
     np.testing.assert_allclose(C, expected, rtol=1e-10)
     np.testing.assert_allclose(chi, dt * np.cumsum([0, *(0.9 ** np.arange(steps))]), rtol=1e-12)
 
 
 def test_small_steps_give_the_continuous_formula():
     dt, a, gamma = 1e-4, 1.0, 3.0
-    C, chi = mode_curves(one_mode(a), math.exp(-gamma * dt), dt, 20_000)
+    C, chi = mode_curves(one_mode(a), motion(dt, math.exp(-gamma * dt)), 20_000)
     slope, lag = -np.diff(C) / np.diff(chi), dt * (np.arange(20_000) + 0.5)
     expected = gamma / (gamma**2 - a**2) * -np.expm1(-(gamma - a) * lag)
     np.testing.assert_allclose(slope, expected, atol=2e-4)
@@ -58,12 +65,12 @@ def test_curves_reach_the_integrated_and_the_plateau_temperature():
     chord = curve.displacement / curve.integrated_response
     assert float(chord[0, -1]) == pytest.approx(theory.integrated_temperature, rel=1e-10)
     modes = one_mode(theory.softest_stiffness)
-    C, chi = mode_curves(modes, 1 - 0.05 / 0.15, 0.05, 81)
+    C, chi = mode_curves(modes, motion(0.05, 1 - 0.05 / 0.15), 81)
     alone = (C[80] - C[81]) / (chi[81] - chi[80])
     algorithm = sn.PersistentSGD(batch=0.3, persistence=0.5)
     spectrum = sn.hessian_spectrum(sn.Problem(alpha=8), algorithm)
-    whole = stationary_modes(spectrum, algorithm.sampling(0.05), 0.05)
-    force = (whole.force / (whole.stiffness - 1))[0] * (theory.softest_stiffness - 1)
+    whole = stationary_modes(spectrum, motion_of(algorithm, 0.05, 1.0))
+    force = 0.3 * 0.7 * (whole.force / (whole.stiffness - 1))[0] * (theory.softest_stiffness - 1)
     assert theory.plateau_temperature == pytest.approx(force * alone, rel=1e-6)
 
 

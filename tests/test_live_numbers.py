@@ -6,7 +6,7 @@ from conftest import watched
 from simulated import weights_of
 
 import sgdnoise as sn
-from bookbuild import live
+from bookbuild import sphinx_ext
 from bookbuild.paths import LIVE
 from sgdnoise.random import normals, threefry
 from sgdnoise.simulation import step as training
@@ -26,7 +26,7 @@ NAMES["response"] = "integrated_response"
 def scripts(browser):
     """An empty page with the scripts of the live page."""
     with watched(browser) as page:
-        for name in live.SCRIPTS:
+        for name in sphinx_ext.LIVE_SCRIPTS:
             page.add_script_tag(path=LIVE / name)
         yield page
         assert page.complaints == []

@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import watched
 
-from bookbuild import live
+from bookbuild import sphinx_ext
 from bookbuild.check import Page, is_outside
 
 pytestmark = pytest.mark.endtoend
@@ -34,7 +34,7 @@ FINISH = """() => {
 
 
 def open_live(page, html):
-    page.goto((html / f"{live.PAGE}.html").as_uri())
+    page.goto((html / f"{sphinx_ext.LIVE_PAGE}.html").as_uri())
     page.wait_for_function("window.sgdnoise && sgdnoise.page")
 
 
@@ -54,7 +54,7 @@ def opened(page, html):
 
 
 def content(html):
-    text = (html / f"{live.PAGE}.html").read_text()
+    text = (html / f"{sphinx_ext.LIVE_PAGE}.html").read_text()
     return json.loads(re.search(r'id="live-content">(.*?)</script>', text, flags=re.DOTALL).group(1))
 
 
@@ -197,7 +197,7 @@ def test_little_motion_is_respected(browser, html):
 
 def test_without_scripts_there_is_the_figure_and_nothing_dead(browser, html):
     with watched(browser, java_script_enabled=False) as page:
-        page.goto((html / f"{live.PAGE}.html").as_uri())
+        page.goto((html / f"{sphinx_ext.LIVE_PAGE}.html").as_uri())
         assert page.locator("#live").count() == 1
         assert not page.locator("#live").is_visible()
         assert page.locator("article canvas, article input[type=range], article .live-button").count() == 0
@@ -264,7 +264,11 @@ def test_only_this_page_loads_the_scripts(html):
         fetched = [address for address in Page(page.read_text()).fetched if folder in address]
         assert not any(map(is_outside, fetched))
         names = [address.split(folder)[1].split("?")[0] for address in fetched]
-        expected = [live.STYLE, *live.SCRIPTS] if page.relative_to(html).as_posix() == f"{live.PAGE}.html" else []
+        expected = (
+            ["live.css", *sphinx_ext.LIVE_SCRIPTS]
+            if page.relative_to(html).as_posix() == f"{sphinx_ext.LIVE_PAGE}.html"
+            else []
+        )
         assert names == expected, page
 
 
@@ -278,4 +282,4 @@ def test_the_theory_was_shipped(html):
             assert len(point["response"]) == len(point["displacement"]) > 10
             assert point["response"][0] == 0
             assert point["displacement"][0] == 0
-    assert (html / f"{live.PAGE}.html").stat().st_size < 600_000
+    assert (html / f"{sphinx_ext.LIVE_PAGE}.html").stat().st_size < 600_000

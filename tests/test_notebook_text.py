@@ -9,15 +9,14 @@ import time
 
 import nbformat
 import pytest
-import yaml
 
-from bookbuild import about, folding, source
+from bookbuild import notebooks, page
 from bookbuild.check import toc_pages
-from bookbuild.paths import NOTEBOOKS, ROOT, TOC
-from bookbuild.refusal import Refusal
+from bookbuild.paths import NOTEBOOKS, ROOT
+from bookbuild.texts import Refusal
 
 TEXT = '# %% [markdown]\n# # A title\n\n# %% tags=["parameters"]\nprofile = "standard"\nseed = 0\nwidth = 0.5\n'
-NOTEBOOK = source.Notebook("example", TEXT)
+NOTEBOOK = notebooks.Notebook("example", TEXT)
 
 
 def test_parameters_are_those_of_the_cell():
@@ -53,7 +52,7 @@ def test_wrong_parameters_are_refused(profile, overrides, sentence):
 )
 def test_notebooks_without_proper_parameters_are_refused(text, sentence):
     with pytest.raises(Refusal, match=sentence):
-        source.Notebook("example", text).parameters("smoke")
+        notebooks.Notebook("example", text).parameters("smoke")
 
 
 def test_key_changes_with_everything_the_result_depends_on(monkeypatch, tmp_path):
@@ -62,12 +61,12 @@ def test_key_changes_with_everything_the_result_depends_on(monkeypatch, tmp_path
     others = [
         NOTEBOOK.key(NOTEBOOK.parameters("standard")),
         NOTEBOOK.key(NOTEBOOK.parameters("smoke", {"seed": "1"})),
-        source.Notebook("example", TEXT + "\n").key(NOTEBOOK.parameters("smoke")),
+        notebooks.Notebook("example", TEXT + "\n").key(NOTEBOOK.parameters("smoke")),
     ]
-    monkeypatch.setattr(source.paths, "ROOT", tmp_path)
+    monkeypatch.setattr(notebooks.paths, "ROOT", tmp_path)
     for name in ("LIBRARY", "LOCK"):
         (tmp_path / name).write_text("before")
-        monkeypatch.setattr(source.paths, name, tmp_path / name)
+        monkeypatch.setattr(notebooks.paths, name, tmp_path / name)
     for name in ("LIBRARY", "LOCK"):
         others.append(NOTEBOOK.key(NOTEBOOK.parameters("smoke")))
         (tmp_path / name).write_text("after")
@@ -76,38 +75,38 @@ def test_key_changes_with_everything_the_result_depends_on(monkeypatch, tmp_path
 
 
 def test_the_hash_of_a_tree_ignores_caches(tmp_path, monkeypatch):
-    monkeypatch.setattr(source.paths, "ROOT", tmp_path)
+    monkeypatch.setattr(notebooks.paths, "ROOT", tmp_path)
     (tmp_path / "a" / "__pycache__").mkdir(parents=True)
     (tmp_path / "a" / "b.py").write_text("x")
-    before = source.tree_hash(tmp_path / "a")
+    before = notebooks.tree_hash(tmp_path / "a")
     (tmp_path / "a" / "__pycache__" / "b.pyc").write_text("y")
-    assert source.tree_hash(tmp_path / "a") == before
+    assert notebooks.tree_hash(tmp_path / "a") == before
     (tmp_path / "a" / "b.py").rename(tmp_path / "a" / "c.py")
-    assert source.tree_hash(tmp_path / "a") != before
+    assert notebooks.tree_hash(tmp_path / "a") != before
 
 
 def test_unknown_name_is_refused():
     with pytest.raises(Refusal, match=r"NAME must be a notebook of the project \(.*the_model.*\), got 'fig99'"):
-        source.read("fig99")
+        notebooks.read("fig99")
 
 
-@pytest.mark.parametrize("notebook", source.read_all(), ids=lambda notebook: notebook.name)
+@pytest.mark.parametrize("notebook", notebooks.read_all(), ids=lambda notebook: notebook.name)
 def test_every_notebook_of_the_project(notebook):
     assert notebook.convert().cells[0].source.startswith("# "), "the first cell is the title"
-    for profile in source.PROFILES:
+    for profile in notebooks.PROFILES:
         assert notebook.parameters(profile)["seed"] == 0
         assert notebook.expected_seconds(profile) is not None
 
 
 # The first page, and those that are looked things up in.
 REFERENCE = ("book/index", "book/api", "book/glossary", "book/bibliography")
-CHAPTERS = [page for page in toc_pages(yaml.safe_load(TOC.read_text())) if page not in REFERENCE]
+CHAPTERS = [page for page in toc_pages() if page not in REFERENCE]
 
 
 def prose(page):
     """The text of a page, without its code."""
     if page.startswith("notebooks/"):
-        cells = source.read(page.removeprefix("notebooks/")).convert().cells
+        cells = notebooks.read(page.removeprefix("notebooks/")).convert().cells
         return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     return (ROOT / f"{page}.md").read_text()
 
@@ -125,74 +124,15 @@ def test_every_chapter_opens_with_what_is_learned_and_closes_with_what_was_found
     assert "\n#" not in text[text.index(":class: found") :], "no section follows it"
 
 
-@pytest.mark.parametrize("notebook", source.read_all(), ids=lambda notebook: notebook.name)
+@pytest.mark.parametrize("notebook", notebooks.read_all(), ids=lambda notebook: notebook.name)
 def test_folded_code_says_what_it_is(notebook):
     for cell in notebook.convert().cells:
-        if folding.FOLDED in cell.metadata.get("tags", []):
+        if page.FOLDED in cell.metadata.get("tags", []):
             first = cell.source.splitlines()[0]
             assert re.fullmatch(r"# [A-Z].{4,60}\.", first), first
 
 
-def test_folded_cells_that_follow_one_another_become_one():
-    def code(source, *tags):
-        cell = nbformat.v4.new_code_cell(source, outputs=[nbformat.v4.new_output("stream", text=source)])
-        cell.metadata["tags"] = list(tags)
-        return cell
-
-    cells = [
-        code("# Parameters\nseed = 0", folding.PARAMETERS),
-        code("# Set up.\nimport this", folding.FOLDED),
-        code("run()"),
-        code("# Draw it.\ndraw()", folding.FOLDED),
-        code("quietly()", folding.REMOVED),
-        code("# Test it.\ntest()", folding.FOLDED),
-        nbformat.v4.new_markdown_cell("Words."),
-        code("# Count it.\ncount()", folding.FOLDED),
-    ]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    folding.fold(notebook)
-    prompts = [cell.metadata.get("mystnb", {}).get("code_prompt_show") for cell in notebook.cells]
-    shown = ["Code: parameters; set up", None, "Code: draw it; test it", None, None, "Code: count it"]
-    assert prompts == shown
-    assert notebook.cells[0].source == "# Parameters\nseed = 0\n\n# Set up.\nimport this"
-    assert [output.text for output in notebook.cells[2].outputs] == ["# Draw it.\ndraw()", "# Test it.\ntest()"]
-    assert sum(len(cell.get("outputs", [])) for cell in notebook.cells) == 7, "no output is lost"
-
-
-def executed(words):
-    """A notebook that ran for ten seconds, from noon on."""
-    text = f"# A title\n\n{'word ' * words}\n\n---\nalt: {'unseen ' * 1000}\n---\n"
-    cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell("code " * 1000)]
-    metadata = {"papermill": {"start_time": "2026-01-01T12:00:00.250000", "duration": 10.0}}
-    return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
-
-
-def test_reading_time_is_that_of_the_prose():
-    assert [about.minutes(executed(words)) for words in (5, 600, 2000)] == [1, 3, 10]
-
-
-def test_computing_time_counts_each_result_once():
-    before = {"created": "2026-01-01T11:00:00Z", "wall_time": 100.0}
-    during = {"created": "2026-01-01T12:00:00Z", "wall_time": 5.0}
-    assert about.seconds(executed(5), [before, during]) == 110.0
-
-
-def test_text_goes_to_the_end_of_the_findings():
-    box = ":::{admonition} What was found\n:class: found\n- This.\n:::"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"Words.\n\n{box}\n")])
-    about.add_to_findings(notebook, "And that.")
-    assert notebook.cells[0].source.endswith("- This.\n\nAnd that.\n:::\n")
-
-
-def test_the_line_below_the_title(monkeypatch):
-    monkeypatch.setattr(about, "notes", lambda label: [])  # noqa: ARG005
-    notebook = executed(600)
-    about.put_below_title(notebook, about.facts(notebook, "x-smoke", {"profile": "smoke", "seed": 3}))
-    title, _, fence, line, *_ = notebook.cells[0].source.splitlines()
-    assert (title, fence) == ("# A title", "```{container} page-facts")
-    assert re.fullmatch(r"3 minutes to read · 10 s to compute · version \d+\.\d+\.\d+, smoke profile, seed 3", line)
-
-
+@pytest.mark.endtoend
 def test_a_round_trip_through_jupyter_leaves_the_texts_as_they_are(tmp_path):
     shutil.copytree(NOTEBOOKS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.ipynb"))
     texts = sorted(tmp_path.glob("*.py"))
@@ -216,11 +156,11 @@ def test_an_executed_notebook_is_read_once_until_it_changes(tmp_path, monkeypatc
     path, reads = tmp_path / "page.ipynb", []
     read = nbformat.read
     monkeypatch.setattr(nbformat, "read", lambda *words, **more: reads.append(words) or read(*words, **more))
-    assert source.read_executed(path) is None
-    notebook = executed(5)
-    source.seal(notebook)
+    assert notebooks.read_executed(path) is None
+    notebook = NOTEBOOK.convert()
+    notebooks.seal(notebook)
     nbformat.write(notebook, path)
-    assert source.read_executed(path) is source.read_executed(path) is not None
+    assert notebooks.read_executed(path) is notebooks.read_executed(path) is not None
     assert len(reads) == 1
     path.write_text(path.read_text().replace("title", "tilte"))
-    assert source.read_executed(path) is None, "of the same length, and altered"
+    assert notebooks.read_executed(path) is None, "of the same length, and altered"

@@ -2,16 +2,34 @@
 
 import subprocess
 import sys
-import types
 import zipfile
 
+import numba
+import numpy as np
 import pytest
 
 import sgdnoise
 from bookbuild.paths import ROOT
-from sgdnoise import _jit
+from sgdnoise import _jit, _machine
 
 pytestmark = pytest.mark.endtoend
+
+# A system that has neither fork nor the modules of Unix: every module is imported there, and a sweep runs.
+ELSEWHERE = """
+import os, pkgutil, sys
+for name in ("fcntl", "termios", "pwd", "grp", "resource"):
+    sys.modules[name] = None
+for name in ("fork", "forkpty", "register_at_fork", "sched_getaffinity", "sysconf", "getuid", "geteuid", "killpg"):
+    if hasattr(os, name):
+        delattr(os, name)
+import numpy as np
+import sgdnoise as sn
+for module in pkgutil.walk_packages(sn.__path__, "sgdnoise."):
+    if not module.name.endswith("__main__"):
+        __import__(module.name)
+found = sn.sweep(sn.critical_alpha, {"delta": [1.0]}, store="store", workers=1)
+print(sn.__file__, np.array2string(found.value.values, precision=3, floatmode="fixed"))
+"""
 
 
 def test_the_wheel_holds_the_library_and_works_on_its_own(tmp_path):
@@ -25,13 +43,12 @@ def test_the_wheel_holds_the_library_and_works_on_its_own(tmp_path):
     assert "sgdnoise/py.typed" in names
     assert not any(name.startswith(("bookbuild", "tests", "lib")) for name in names)
     assert not any("__pycache__" in name for name in names)
-    script = "import sgdnoise as sn; print(sn.__file__, f'{sn.critical_alpha(delta=1.0):.3f}')"
-    run = [sys.executable, "-W", "error", "-c", script]
-    done = subprocess.run(
-        run, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "site")}, capture_output=True, text=True, check=True
-    )
+    run = [sys.executable, "-W", "error", "-W", "ignore:only soft file lock", "-c", ELSEWHERE]
+    site = {"PYTHONPATH": str(tmp_path / "site"), "HOME": str(tmp_path)}
+    done = subprocess.run(run, cwd=tmp_path, env=site, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     assert str(tmp_path / "site") in done.stdout
-    assert done.stdout.strip().endswith("3.700")
+    assert done.stdout.strip().endswith("[3.700]")
 
 
 def test_kernels_work_where_nothing_can_be_written(tmp_path, monkeypatch):
@@ -60,16 +77,47 @@ def test_where_the_library_is_read_only_kernels_go_to_the_users_cache(tmp_path, 
         _jit.cache_folder.cache_clear()
 
 
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 @pytest.mark.parametrize("folder", [None, "somewhere"])
 def test_a_person_is_told_once_that_kernels_are_compiled(folder, monkeypatch, capsys):
+    monkeypatch.setattr(_jit, "cache_folder", lambda: None)
+    function = _jit.jit()(lambda x: x + 1)  # compiled at every run of this test
+    monkeypatch.setattr(function.py_func, "__module__", "sgdnoise.simulation.step")
     monkeypatch.setattr(_jit, "someone_watches", lambda: True)
     monkeypatch.setattr(_jit, "cache_folder", lambda: folder)
-    tell = _jit._Tell()
-    kernel = types.SimpleNamespace(py_func=types.SimpleNamespace(__module__="sgdnoise.simulation.step"))
-    for _ in range(2):
-        tell.on_start(types.SimpleNamespace(data={"dispatcher": kernel}))
+    monkeypatch.setattr(_jit.TELL, "told", False)
+    assert [function(1.0), function(1)] == [2.0, 2]
     said = "once; kept on disk" if folder else "set NUMBA_CACHE_DIR to a folder to keep the result"
     assert capsys.readouterr().err == f"sgdnoise: compiling kernels, some seconds ({said})\n"
+
+
+def test_the_build_of_the_book_is_no_person(monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.delenv(_machine.PROGRESS_FILE, raising=False)
+    assert _machine.someone_watches()
+    monkeypatch.setenv(_machine.PROGRESS_FILE, "somewhere")
+    assert not _machine.someone_watches()
+
+
+@_jit.jit()
+def _first(x):
+    return x[0]
+
+
+@_jit.jit()
+def _first_of_first(x):
+    return _first(x[0])
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_a_function_within_a_kernel_is_not_compiled_by_itself_and_borrows_its_arrays():
+    values = np.arange(6.0).reshape(2, 3)
+    before = sys.getrefcount(values)
+    assert [_first_of_first(values) for _ in range(3)] == [0.0] * 3
+    assert not _first.signatures, "it is part of the kernel that calls it"
+    assert _first(values[1]) == 3.0
+    assert len(_first.signatures) == 1, "called from Python it is a kernel of its own"
+    assert sys.getrefcount(values) == before
 
 
 def test_an_edit_anywhere_in_the_library_starts_a_new_kernel_cache(tmp_path, monkeypatch):

@@ -111,7 +111,10 @@ def test_exact_theories_say_what_they_know():
         ValueError, match=r"loss must be sgdnoise.squared_hinge or sgdnoise.square .* HuberHinge\(width"
     ):
         sn.solve_statics(OWN)
-    with pytest.raises(ValueError, match=r"algorithm must be .* for a linear response, got RoundRobin"):
+    with pytest.raises(
+        ValueError,
+        match=r"algorithm must have a sampling process with a known covariance .* linear response, got RoundRobin",
+    ):
         sn.linear_response(sn.Problem(alpha=3), RoundRobin(0.25), 0.1, 1.0)
 
 
@@ -132,6 +135,7 @@ MODULE = """
 """
 
 
+@pytest.mark.endtoend
 def test_an_edited_loss_is_compiled_anew_and_a_lost_one_does_no_harm(tmp_path):
     """Numba's disk cache must neither return the kernel of the old text nor need a class that is gone."""
     code = (
@@ -220,12 +224,18 @@ def test_a_bad_loss_gets_one_sentence_before_any_work(make, error, sentence):
     assert "\n" not in str(caught.value)
 
 
-def a_sampling(draw, expected=lambda self, step, state: 0.5):
+def never(self, step, state, u):
+    if u > 0.5:
+        raise ValueError("no batch today")
+    return 1.0, 0
+
+
+def a_sampling(draw, expected=lambda self, step, state: 0.5, width=1.0):
     class Odd(NamedTuple):
-        pass
+        width: float
 
     Odd.draw, Odd.expected = draw, expected
-    process = sn.sampling(Odd)()
+    process = sn.sampling(Odd)(width)
 
     @dataclass(frozen=True)
     class Mine(sn.Algorithm):
@@ -260,6 +270,12 @@ def a_sampling(draw, expected=lambda self, step, state: 0.5):
             TypeError,
             "draw or expected of Odd must compile to func",
         ),
+        (
+            lambda: a_sampling(never),
+            ValueError,
+            "draw or expected of Odd must not raise, got ValueError: no batch today",
+        ),
+        (lambda: a_sampling(never, width="all"), TypeError, "field width of Odd must be a number, got 'all'"),
         (lambda: sn.Algorithm(), TypeError, "Algorithm must have a method sampling"),
         (
             lambda: "SGD",

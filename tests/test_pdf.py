@@ -7,17 +7,16 @@ import unicodedata
 from types import SimpleNamespace
 
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 from pypdf import PdfReader
 
-from bookbuild import book, browser, check, pdf, printed, sphinx_ext
+from bookbuild import book, check, downloads, printing, sphinx_ext
 from bookbuild.__main__ import main
 from bookbuild.check import Page
-from bookbuild.paths import TOC
-from bookbuild.refusal import Refusal
+from bookbuild.paths import CONFIG, TOC
+from bookbuild.texts import Refusal, read_yaml
 
-CHAPTERS = list(printed.chapters(yaml.safe_load(TOC.read_text())))
+CHAPTERS = list(check.chapters(read_yaml(TOC)))
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +26,19 @@ def profile(built):
 
 @pytest.fixture(scope="module")
 def reader(built, profile):
-    if browser.find() is None:
+    if printing.browser() is None:
         pytest.skip("no Chromium here, and so no PDF")
     return PdfReader(built / "downloads" / book.pdf_file(profile).name)
 
 
 def title(html, chapter):
     soup = BeautifulSoup((html / f"{chapter.page}.html").read_text(), "html.parser")
-    return printed.plain(soup.select_one("article h1"))
+    return printing.plain(soup.select_one("article h1"))
 
 
 @pytest.mark.looks
 def test_every_chapter_is_in_the_outline_and_on_the_page_that_the_contents_say(reader, built):
-    places = pdf.beginnings(reader)
+    places = printing.beginnings(reader)
     outline = {entry.title for entry in reader.outline if not isinstance(entry, list)}
     contents = " ".join(page.extract_text() for page in reader.pages[1:4])
     for chapter in CHAPTERS:
@@ -55,13 +54,13 @@ def test_every_chapter_is_in_the_outline_and_on_the_page_that_the_contents_say(r
 def test_figures_are_vectors_and_the_file_has_no_date(reader):
     assert len(reader.pages) > len(CHAPTERS)
     assert [page for page in reader.pages if len(page.images)] == []
-    assert reader.metadata.author == printed.settings()["author"]
+    assert reader.metadata.author == read_yaml(CONFIG)["author"]
     assert "/CreationDate" not in reader.metadata
 
 
 @pytest.mark.looks
 def test_nothing_of_the_screen_is_printed(built, profile):
-    page = BeautifulSoup(printed.assemble(built, profile), "html.parser")
+    page = BeautifulSoup(printing.assemble(built, profile), "html.parser")
     assert page.body.select("button, input, form, canvas, nav, script, .headerlink, .downloads, .screen-only") == []
     names = {tag["id"] for tag in page.find_all(id=True)}
     within = [tag["href"] for tag in page.find_all("a", href=True) if tag["href"].startswith("#")]
@@ -76,11 +75,19 @@ def test_the_first_page_offers_the_pdf(reader, built, profile):  # noqa: ARG001
 
 
 def test_without_a_browser_a_pdf_is_refused_before_any_work(monkeypatch, capsys):
-    monkeypatch.setenv(browser.VARIABLE, "")
+    monkeypatch.setenv(printing.BROWSER_VARIABLE, "")
     assert main(["pdf", "--profile", "smoke"]) == 2
     said = capsys.readouterr().err
     assert "install one (on Debian: apt-get install chromium)" in said
     assert len(said.strip().splitlines()) == 1
+
+
+def filled(text, root="book/first"):
+    """A page of prose as Sphinx reads it."""
+    environment = SimpleNamespace(doc2path=lambda name: f"{name}.md")
+    page = [text]
+    sphinx_ext.fill(SimpleNamespace(config=SimpleNamespace(root_doc=root), env=environment), "book/first", page)
+    return page[0]
 
 
 @pytest.fixture
@@ -89,17 +96,14 @@ def render(tmp_path, monkeypatch):
     monkeypatch.setattr(book.paths, "SCRATCH", tmp_path)
     monkeypatch.setattr(book.paths, "HTML", tmp_path / "html")
     monkeypatch.setattr(check, "check_book", lambda *_: None)
-    monkeypatch.setattr(check, "check_links", lambda *_: None)
-    monkeypatch.setattr(book, "export_results", lambda _, html: (html / "downloads").mkdir())
+    monkeypatch.setattr(downloads, "write", lambda _, folder: folder.mkdir())
 
     def rendered(profile, scratch, offer_pdf):
         html = scratch / "html"
         shutil.rmtree(html, ignore_errors=True)
         html.mkdir()
-        monkeypatch.setenv(book.PDF_VARIABLE, book.pdf_file(profile).name if offer_pdf else "")
-        text = [sphinx_ext.PDF]
-        sphinx_ext.fill_tables(SimpleNamespace(config=SimpleNamespace(root_doc="first")), "first", text)
-        (html / "index.html").write_text(text[0])
+        monkeypatch.setenv(sphinx_ext.PDF_VARIABLE, book.pdf_file(profile).name if offer_pdf else "")
+        (html / "index.html").write_text(filled("{{ pdf() }}"))
         return html
 
     monkeypatch.setattr(book, "render_pages", rendered)
@@ -112,7 +116,7 @@ def render(tmp_path, monkeypatch):
 
 
 def test_without_a_browser_the_first_page_says_how_to_make_one(render, monkeypatch):
-    monkeypatch.setattr(browser, "find", lambda: None)
+    monkeypatch.setattr(printing, "browser", lambda: None)
     text = render(need_pdf=False)
     assert Page(text).links == []
     assert "<code>make pdf</code>" in text
@@ -122,21 +126,26 @@ def test_a_browser_that_fails_costs_the_pdf_and_not_the_book(render, monkeypatch
     def fail(*_):
         raise Refusal("the PDF was not printed")
 
-    monkeypatch.setattr(browser, "find", lambda: "chromium")
-    monkeypatch.setattr(pdf, "make", lambda _, __, output: output.touch())
+    monkeypatch.setattr(printing, "browser", lambda: "chromium")
+    monkeypatch.setattr(printing, "make", lambda _, __, output: output.touch())
     assert Page(render(need_pdf=False)).downloads == ["../downloads/effective-noise-of-sgd-smoke.pdf"]
-    monkeypatch.setattr(pdf, "make", fail)
+    monkeypatch.setattr(printing, "make", fail)
     assert Page(render(need_pdf=False)).links == []
     assert "The book has no PDF: the PDF was not printed." in capsys.readouterr().err
     with pytest.raises(Refusal, match="the PDF was not printed"):
         render(need_pdf=True)
 
 
-def test_a_first_page_without_a_place_for_the_offer_is_complained_of(monkeypatch):
-    complaints = []
-    monkeypatch.setattr(sphinx_ext, "logger", SimpleNamespace(warning=complaints.append))
-    app = SimpleNamespace(config=SimpleNamespace(root_doc="first"))
-    sphinx_ext.fill_tables(app, "second", ["nothing"])
-    assert complaints == []
-    sphinx_ext.fill_tables(app, "first", ["nothing"])
-    assert ["must have the place" in complaint for complaint in complaints] == [True]
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ("nothing", "the first page of the book must have the place {{ pdf() }}, where the PDF is offered"),
+        ("{{ pdf() }} {{ nowhere }}", "the page book/first cannot be filled in: 'nowhere' is undefined"),
+        ("{{ pdf() }} {% for %}", "the page book/first cannot be filled in: "),
+    ],
+)
+def test_a_page_that_cannot_be_filled_in_is_refused(page, sentence):
+    assert filled("nothing", root="book/other") == "nothing"
+    with pytest.raises(Refusal) as caught:
+        filled(page)
+    assert str(caught.value).startswith(sentence)

@@ -25,6 +25,14 @@ CASES = [
     (sn.Problem(alpha=0.8, margin=0.3, loss=sn.logistic), sn.SGD(0.5)),
     (UNSAT, sn.SGD(0.3, momentum=0.7)),
     (sn.Problem(alpha=0.8, ridge=0.3), sn.PersistentSGD(0.3, 2.0, momentum=0.4)),
+    (UNSAT, sn.SGD(0.3, gradient="mean", momentum=0.5)),
+    (SAT, sn.PersistentSGD(0.3, 2.0, gradient="mean")),
+    (UNSAT, sn.ShuffledSGD(1 / 7)),
+    (SAT, sn.ShuffledSGD(0.25, gradient="mean")),
+    (UNSAT, sn.GaussianSGD(0.3)),
+    (SAT, sn.GaussianSGD(0.3, gradient="mean", momentum=0.2)),
+    (UNSAT, sn.Langevin(0.3)),
+    (SAT, sn.Langevin(0.1, momentum=0.5)),
 ]
 
 
@@ -42,7 +50,10 @@ def observables(problem, A, weights):
 
 def naive_weights(problem, inputs, dt, momentum=0.0):
     slope = functools.partial(problem.loss.slope, margin=problem.margin)
-    return [naive.train(inputs.A, inputs.start, s, dt, problem.ridge, slope, momentum) for s in inputs.batches]
+    return [
+        naive.train(inputs.A, inputs.start, s, dt, problem.ridge, slope, momentum, noise)
+        for s, noise in zip(inputs.batches, inputs.noise, strict=True)
+    ]
 
 
 @pytest.mark.kernel

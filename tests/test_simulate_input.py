@@ -100,6 +100,7 @@ def test_a_large_problem_is_within_its_memory():
     assert plan.unit_bytes < 2e9
 
 
+@pytest.mark.endtoend
 def test_an_interrupt_ends_all_threads_at_once():
     code = (
         "import sgdnoise as sn\n"

@@ -7,8 +7,6 @@ from scipy import stats
 
 import sgdnoise as sn
 
-pytest.importorskip("sgdnoise.dmft")
-
 PROBLEM, ALGORITHM, DT = sn.Problem(alpha=6), sn.SGD(batch=0.1), 0.1
 
 

@@ -2,29 +2,31 @@
 
 import argparse
 import contextlib
-import functools
-import http.server
 import os
-import subprocess
+import signal
 import sys
 import time
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from bookbuild import book, paths, processes, source
-from bookbuild.refusal import Refusal, say
+from bookbuild import notebooks, paths
+from bookbuild.texts import Refusal, say
 
 # What only one command needs is imported there: a wrong word is then refused at once.
 SCHEDULER_VARIABLE = "SGDNOISE_SCHEDULER"
 
 
 def make_book(arguments: argparse.Namespace) -> None:
-    """Build the book and say where it is."""
+    """Run the notebooks and render the book."""
+    from bookbuild import book
+
     first = book.build(arguments.profile)
     print(f"The book ({arguments.profile} profile) is ready. Open {first.as_uri()}")
 
 
 def make_pdf(arguments: argparse.Namespace) -> None:
-    """Build the book with its PDF and say where that is."""
+    """The same, and one PDF of it all."""
+    from bookbuild import book
+
     book.build(arguments.profile, need_pdf=True)
     print(f"The book ({arguments.profile} profile) as one PDF: {os.path.relpath(book.pdf_file(arguments.profile))}")
 
@@ -34,16 +36,16 @@ def run_notebook(arguments: argparse.Namespace) -> None:
     names = [name for name, _ in arguments.p]
     if len(set(names)) < len(names):
         raise Refusal(f"each parameter must be given once, got -p {' -p '.join(names)}")
-    notebook = source.read(arguments.name)
+    notebook = notebooks.read(arguments.name)
     parameters = notebook.parameters(arguments.profile, dict(arguments.p))
-    from bookbuild.figures import extract
-    from bookbuild.runner import Job, run_all
+    from bookbuild.book import writable
+    from bookbuild.run import Job, run_all
 
     job = Job(notebook, parameters)
-    book.writable(paths.BUILD)
+    writable(paths.BUILD)
     run_all([job])
     print(f"Executed notebook: {os.path.relpath(job.output)}")
-    for figure in extract(job.output):
+    for figure in notebooks.extract(job.output):
         print(f"Figure: {os.path.relpath(figure)}")
 
 
@@ -51,7 +53,7 @@ def pair(_: argparse.Namespace) -> None:
     """Write an .ipynb beside each notebook's text for people who work in Jupyter; never over somebody's work."""
     import jupytext
 
-    for notebook in source.read_all():
+    for notebook in notebooks.read_all():
         path = paths.NOTEBOOKS / f"{notebook.name}.ipynb"
         fresh = notebook.convert()
         if path.exists():
@@ -65,43 +67,27 @@ def pair(_: argparse.Namespace) -> None:
         say(f"{os.path.relpath(path)} written.")
 
 
-def bench(arguments: argparse.Namespace) -> None:
-    """Run every benchmark, one after the other, and keep what they measured."""
-    folder = paths.BENCH
-    folder.mkdir(parents=True, exist_ok=True)
-    for script in sorted(paths.BENCHMARKS.glob("bench_*.py")):
-        say(f"{script.stem}:")
-        out = folder / f"{script.stem}.json"
-        if subprocess.call([sys.executable, str(script), "--out", str(out), *arguments.words], cwd=paths.ROOT) != 0:
-            raise Refusal(f"benchmark {script.stem} failed")
-        say(f"  measured: {os.path.relpath(out)}")
-
-
-def timed(arguments: argparse.Namespace) -> None:
-    """Remember how long something took, for the README."""
-    from bookbuild.progress import save_timings
-
-    paths.BUILD.mkdir(exist_ok=True)
-    save_timings({arguments.what: arguments.seconds})
-
-
 def remake_readme(_: argparse.Namespace) -> None:
     """Remake the figure and the timings of the README."""
-    from bookbuild import measured
+    from bookbuild import book, measured
 
+    book.writable(paths.BUILD)
     measured.update()
     print("README.md and its figure are up to date.")
 
 
 def serve(arguments: argparse.Namespace) -> None:
     """Serve the finished book on this machine only."""
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
     if not (paths.HTML / "index.html").is_file():
         raise Refusal("there is no book to serve yet; run `make book` first")
     if not (arguments.port.isdecimal() and int(arguments.port) <= 65535):
         raise Refusal(f"PORT must be a number from 0 to 65535, got {arguments.port!r}")
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(paths.HTML))
+    handler = partial(SimpleHTTPRequestHandler, directory=str(paths.HTML))
     try:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", int(arguments.port)), handler)
+        server = ThreadingHTTPServer(("127.0.0.1", int(arguments.port)), handler)
     except OSError as error:
         raise Refusal(f"port {arguments.port} cannot be used ({error.strerror}); name another with PORT=") from error
     with server, contextlib.suppress(KeyboardInterrupt):
@@ -109,23 +95,25 @@ def serve(arguments: argparse.Namespace) -> None:
         server.serve_forever()
 
 
-def check_scheduler(address: str | None) -> None:
-    """Refuse a cluster that cannot be one, before any notebook runs into it."""
-    if not address:
-        return
-    from sgdnoise.sweep.executors import check_address
-
-    try:
-        check_address("SCHEDULER", address)
-    except ValueError as error:
-        raise Refusal(str(error)) from error
-
-
 def compile_all(_: argparse.Namespace) -> None:
     """Compile the library."""
-    from bookbuild import runner
+    from bookbuild.run import compile_all
 
-    runner.compile_all()
+    compile_all()
+
+
+PROFILE: dict[str, dict[str, Any]] = {"--profile": {"default": "standard"}}
+OVERRIDE: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("NAME", "VALUE")}
+# Each command, what does it, and its arguments.
+COMMANDS = {
+    "book": (make_book, PROFILE),
+    "pdf": (make_pdf, PROFILE),
+    "notebook": (run_notebook, {"name": {}, **PROFILE, "-p": OVERRIDE}),
+    "pair": (pair, {}),
+    "serve": (serve, {"--port": {"default": "8000"}}),
+    "kernels": (compile_all, {}),
+    "readme": (remake_readme, {}),
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -140,48 +128,39 @@ def parse(words: list[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = Parser(prog="bookbuild", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("book", help="run the notebooks and render the book")
-    one.set_defaults(run=make_book)
-    one.add_argument("--profile", default="standard")
-    one = commands.add_parser("pdf", help="the same, and one PDF of it all")
-    one.set_defaults(run=make_pdf)
-    one.add_argument("--profile", default="standard")
-    one = commands.add_parser("notebook", help="run one notebook")
-    one.set_defaults(run=run_notebook)
-    one.add_argument("name")
-    one.add_argument("--profile", default="standard")
-    one.add_argument("-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="override a parameter")
-    one = commands.add_parser("pair", help="write .ipynb files for Jupyter")
-    one.set_defaults(run=pair)
-    one = commands.add_parser("serve", help="serve the book on this machine")
-    one.set_defaults(run=serve)
-    one.add_argument("--port", default="8000")
-    one = commands.add_parser("bench", help="measure speed")
-    one.set_defaults(run=bench)
-    one.add_argument("words", nargs="*", help="passed on to the benchmarks")
-    one = commands.add_parser("kernels", help="compile the library")
-    one.set_defaults(run=compile_all)
-    one = commands.add_parser("timed", help="remember how long something took")
-    one.set_defaults(run=timed)
-    one.add_argument("what")
-    one.add_argument("seconds", type=float)
-    one = commands.add_parser("readme", help="remake the figure and the timings of the README")
-    one.set_defaults(run=remake_readme)
+    for name, (run, arguments) in COMMANDS.items():
+        command = commands.add_parser(name, help=run.__doc__)
+        command.set_defaults(run=run)
+        for argument, settings in arguments.items():
+            command.add_argument(argument, **settings)
     return parser.parse_args(words)
+
+
+def check_scheduler(address: str | None) -> None:
+    """Refuse a cluster that cannot be one, before any notebook runs into it."""
+    if address:
+        from sgdnoise.sweep.executors import check_address
+
+        try:
+            check_address("SCHEDULER", address)
+        except ValueError as error:
+            raise Refusal(str(error)) from error
+
+
+def interrupt(*_: object) -> None:
+    """Treat a termination like Ctrl-C, so that the processes are ended in order."""
+    raise KeyboardInterrupt
 
 
 def main(words: list[str]) -> int:
     """Run a command; return the exit status. Whatever goes wrong for a known reason is one sentence."""
     arguments = parse(words)
-    processes.interrupt_on_termination()
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         check_scheduler(os.environ.get(SCHEDULER_VARIABLE))
         arguments.run(arguments)
-    except Refusal as refusal:
+    except (Refusal, OSError) as refusal:
         say(f"bookbuild: {refusal}.")
-        return 2
-    except OSError as error:
-        say(f"bookbuild: {error}.")
         return 2
     except KeyboardInterrupt:
         say("\nInterrupted. Finished notebooks are kept; the same command goes on from there.")

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -16,17 +15,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bookbuild import browser, paths, processes, source
-from bookbuild.refusal import Refusal, say
+from bookbuild import notebooks, paths, work
+from bookbuild.texts import Refusal, read_yaml, say
 
 # What only a build needs is imported where it is used: nothing to do, and a refusal, are then said at once.
 STAMP = ".finished.json"
 EXCHANGE, AT_FDCWD = 2, -100  # of the system: swap two names; relative to the current folder
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
-PROFILE_VARIABLE, PDF_VARIABLE = "SGDNOISE_PROFILE", "SGDNOISE_PDF"
-DOWNLOADS = "downloads"
-RENDER = "from bookbuild.processes import stop_with_parent; stop_with_parent()"
-RENDER += "; from jupyter_book.cli.main import main; main()"
 USUAL_SECONDS = 25.0  # of rendering, and of printing, before they were measured here
 
 
@@ -35,9 +30,11 @@ def build(profile: str, need_pdf: bool = False) -> Path:
 
     The book has a PDF where there is a Chromium to print it; with ``need_pdf`` it must.
     """
-    source.check_profile(profile)
-    if need_pdf and browser.find() is None:
-        raise Refusal(browser.MISSING)
+    from bookbuild.printing import MISSING, browser
+
+    notebooks.check_profile(profile)
+    if need_pdf and browser() is None:
+        raise Refusal(MISSING)
     check_texts()
     writable(paths.BUILD)
     with only_one():
@@ -51,39 +48,39 @@ def build(profile: str, need_pdf: bool = False) -> Path:
 
 def check_texts() -> None:
     """Refuse texts that cannot be read, before any work."""
-    from bookbuild import ledger, symbols, texts
+    from bookbuild import ledger, symbols
 
     ledger.read_ledger(paths.LEDGER)
     symbols.read_symbols(paths.SYMBOLS)
-    texts.read_yaml(paths.TOC)
-    source.read_all()
+    read_yaml(paths.TOC)
+    notebooks.read_all()
 
 
 def make(profile: str, key: str, need_pdf: bool) -> None:
     """Run what is missing, and render."""
     from bookbuild import ledger
-    from bookbuild.progress import load_timings, save_timings
-    from bookbuild.runner import Job, compile_all, run_all
+    from bookbuild.printing import browser
+    from bookbuild.run import Job, compile_all, run_all
 
     began = time.monotonic()
     clear_scratch()
-    jobs = [Job(notebook, notebook.parameters(profile)) for notebook in source.read_all()]
+    jobs = [Job(notebook, notebook.parameters(profile)) for notebook in notebooks.read_all()]
     from_scratch = not any(job.done() for job in jobs) and not any(paths.RESULTS.glob("*.sgdnoise.nc"))
     forget_without_results(jobs)
     if not all(job.done() for job in jobs):
         compile_all()
-    steps = ["render", "print"] if browser.find() else ["render"]
-    run_all(jobs, sum(load_timings().get(f"{step}/{profile}", USUAL_SECONDS) for step in steps))
+    steps, known = ["render", "print"] if browser() else ["render"], work.load_timings()
+    run_all(jobs, sum(known.get(f"{step}/{profile}", USUAL_SECONDS) for step in steps))
     ledger.check(*ledger.collect(job.output for job in jobs), profile)
     render(profile, key, need_pdf, behind(jobs))
     if from_scratch:
-        notebooks = sum(load_timings()[job.label] for job in jobs)
-        save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": notebooks})
+        each = sum(work.load_timings()[job.label] for job in jobs)
+        work.save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": each})
 
 
-def pdf_file(profile: str, html: Path = paths.HTML) -> Path:
+def pdf_file(profile: str, html: Path | None = None) -> Path:
     """Return where the PDF of a book belongs."""
-    return html / DOWNLOADS / f"effective-noise-of-sgd-{profile}.pdf"
+    return (html or paths.HTML) / "downloads" / f"effective-noise-of-sgd-{profile}.pdf"
 
 
 def forget_without_results(jobs: Iterable[Any]) -> None:
@@ -92,8 +89,8 @@ def forget_without_results(jobs: Iterable[Any]) -> None:
 
     store = Store(paths.RESULTS)
     for job in jobs:
-        executed = source.read_executed(job.output)
-        keys = [] if executed is None else executed.metadata.get(source.USED, [])
+        executed = notebooks.read_executed(job.output)
+        keys = [] if executed is None else executed.metadata.get(notebooks.USED, [])
         if not set(keys) <= set(filter(store.has, store.uses(job.results_label))):
             say(f"Stored results behind notebook {job.notebook.name} are damaged or gone; it runs again.")
             job.output.unlink(missing_ok=True)
@@ -114,9 +111,10 @@ def behind(jobs: Iterable[Any]) -> list[Path]:
 
 def book_key(profile: str) -> str:
     """Hash of everything of the project's own that the book depends on, and of where its results are."""
-    notebooks = sorted(paths.NOTEBOOKS.glob("*.py"))
-    inputs = source.tree_hash(*(paths.ROOT / name for name in INPUTS), *notebooks)
-    parts = [profile, inputs, os.path.relpath(paths.RESULTS, paths.ROOT), f"a browser: {browser.find() is not None}"]
+    from bookbuild.printing import browser
+
+    inputs = notebooks.tree_hash(*(paths.ROOT / name for name in INPUTS), *sorted(paths.NOTEBOOKS.glob("*.py")))
+    parts = [profile, inputs, os.path.relpath(paths.RESULTS, paths.ROOT), f"a browser: {browser() is not None}"]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -124,97 +122,64 @@ def finished(key: str) -> bool:
     """Tell whether the book in place was made from these inputs, and no file of it or behind it is gone or altered."""
     try:
         stamp = json.loads((paths.HTML / STAMP).read_text(encoding="utf-8"))
-        if stamp["key"] != key or not stamp["site"].items() <= checksums(paths.HTML).items():
-            return False
-        return all(checksum(paths.ROOT / name) == found for name, found in stamp["behind"].items())
+        files = [paths.ROOT / name for name in stamp["files"]]
+        return bool(stamp["key"] == key and stamp["files"] == notebooks.digests(*files))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
-def checksum(path: Path) -> str:
-    """Return the checksum of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def checksums(html: Path) -> dict[str, str]:
-    """Return a checksum of every file of a book, by name."""
-    files = (path for path in html.rglob("*") if path.is_file() and path.name != STAMP)
-    return {path.relative_to(html).as_posix(): checksum(path) for path in files}
-
-
 def render(profile: str, key: str, need_pdf: bool, made_from: list[Path]) -> None:
     """Render into a scratch folder, print, check, then swap."""
-    from bookbuild import pdf
-    from bookbuild.check import check_book, check_links
+    from bookbuild import downloads, printing
+    from bookbuild.check import check_book
 
     with tempfile.TemporaryDirectory(dir=paths.SCRATCH) as scratch:
-        html = render_pages(profile, Path(scratch), offer_pdf=browser.find() is not None)
-        export_results(profile, html)
-        if browser.find() is not None:
+        offer_pdf = printing.browser() is not None
+        html = render_pages(profile, Path(scratch), offer_pdf)
+        files = pdf_file(profile, html).parent
+        downloads.write(profile, files)
+        if offer_pdf:
             try:
-                pdf.make(html, profile, pdf_file(profile, html))
+                printing.make(html, profile, pdf_file(profile, html))
             except Refusal as refusal:
                 if need_pdf:
                     raise
                 say(f"The book has no PDF: {refusal}.")
-                shutil.move(html / DOWNLOADS, scratch)
+                shutil.move(files, scratch)
                 html = render_pages(profile, Path(scratch), offer_pdf=False)
-                shutil.move(Path(scratch) / DOWNLOADS, html)
+                shutil.move(Path(scratch) / files.name, html)
         check_book(html, profile)
-        check_links(html, paths.OUTSIDE_LINKS)
-        stamp: dict[str, Any] = {"key": key, "profile": profile, "site": checksums(html)}
-        stamp["behind"] = {os.path.relpath(path, paths.ROOT): checksum(path) for path in made_from}
+        site = os.path.relpath(paths.HTML, paths.ROOT)
+        made = {
+            f"{site}/{path.relative_to(html)}": notebooks.digest(path) for path in html.rglob("*") if path.is_file()
+        }
+        stamp = {"key": key, "profile": profile, "files": made | notebooks.digests(*made_from)}
         (html / STAMP).write_text(json.dumps(stamp), encoding="utf-8")
         swap(html, paths.HTML, Path(scratch) / "previous")
 
 
 def render_pages(profile: str, scratch: Path, offer_pdf: bool) -> Path:
     """Render every page, with warnings as errors; return their folder."""
-    from bookbuild.progress import watch
-
-    log = paths.LOGS / "book.log"
-    command = [sys.executable, "-c", RENDER, "build", str(paths.ROOT), "--path-output", str(scratch)]
-    command += ["--all", "--warningiserror", "--keep-going"]
+    log, html = paths.LOGS / "book.log", scratch / "_build" / "html"
+    words = ["build", str(paths.ROOT), "--path-output", str(scratch), "--all", "--warningiserror", "--keep-going"]
     # Jupyter Book writes beside its configuration and reads the user's; give it a place of its own for both.
-    environment = {PROFILE_VARIABLE: profile, "HOME": str(scratch), "PYTHONUNBUFFERED": "1"}
-    environment[PDF_VARIABLE] = pdf_file(profile).name if offer_pdf else ""
-    with processes.children() as start:
-        status = watch(start(command, log, **environment), "Rendering the book", f"render/{profile}")
-    html = scratch / "_build" / "html"
-    if status != 0 or not (html / "index.html").is_file():
+    environment = {"SGDNOISE_PROFILE": profile, "HOME": str(scratch)}
+    environment["SGDNOISE_PDF"] = pdf_file(profile).name if offer_pdf else ""
+    rendered = work.alone("Rendering the book", f"render/{profile}", log, environment, jupyter_book, words)
+    if not rendered or not (html / "index.html").is_file():
         lines = log.read_text(encoding="utf-8").splitlines()
-        complaints = [line for line in lines if "WARNING" in line or "ERROR" in line]
+        complaints = [line for line in lines if "WARNING" in line or "ERROR" in line or "Refusal" in line]
         for line in complaints[:20] or lines[-20:]:
             say("  " + line)
         raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(log)}")
     return html
 
 
-def export_results(profile: str, html: Path) -> None:
-    """Put into the book, for each notebook, itself to run, its figures and their numbers, and the means behind."""
-    import nbformat
+def jupyter_book(words: list[str]) -> None:
+    """Call Jupyter Book, in a process of its own."""
+    from jupyter_book.cli.main import main
 
-    from bookbuild import archives, figures, runnable
-    from bookbuild.printed import settings
-    from bookbuild.runner import results_label
-    from sgdnoise import __version__
-    from sgdnoise.sweep.store import Store
-
-    store = Store(paths.RESULTS)
-    (html / DOWNLOADS).mkdir()
-    for notebook in source.read_all():
-        label = results_label(notebook, notebook.parameters(profile))
-        keys = store.uses(label)
-        executed = source.read_executed(notebook.executed(notebook.parameters(profile)))
-        if executed is None:
-            raise Refusal(f"the copy of notebook {notebook.name} is damaged or gone; the same command mends it")
-        figures.write_downloads(executed, html / DOWNLOADS, label)
-        about = f"version {__version__}, {profile} profile"
-        # Without outputs: pictures and numbers are offered beside it, and would double the site.
-        nbformat.write(runnable.convert(executed, settings()["title"], about), html / DOWNLOADS / f"{label}.ipynb")
-        if keys:
-            store.write_zip(keys, html / DOWNLOADS / f"{label}.zip", shorten=archives.summary)
+    main(words, standalone_mode=False)
 
 
 def swap(new: Path, place: Path, aside: Path) -> None:

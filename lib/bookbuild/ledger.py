@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from bookbuild import paths
-from bookbuild.numerals import printed
-from bookbuild.refusal import Refusal
-from bookbuild.source import read_executed, told
-from bookbuild.texts import read_records
+from bookbuild.notebooks import read_executed, told
+from bookbuild.texts import Refusal, printed, read_records
 
 VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced")
+OURS = "This book"  # where a claim stands that is not the paper's; its verdict is that it holds
+HOLDS = "holds"
 DECISIVE = 3.0  # standard errors
 
 
@@ -66,9 +66,10 @@ def read_ledger(path: Path) -> list[Claim]:
     """Read and check the list of claims."""
     claims = read_records(path, Claim)
     for entry in claims:
-        if entry.verdict not in VERDICTS:
-            raise Refusal(f"verdict of claim {entry.name} must be {' or '.join(VERDICTS)}, got {entry.verdict!r}")
-        if (entry.verdict != "reproduced") != bool(entry.remark):
+        allowed = (HOLDS,) if entry.where == OURS else VERDICTS
+        if entry.verdict not in allowed:
+            raise Refusal(f"verdict of claim {entry.name} must be {' or '.join(allowed)}, got {entry.verdict!r}")
+        if entry.where != OURS and (entry.verdict != "reproduced") != bool(entry.remark):
             raise Refusal(f"claim {entry.name} must have a remark if, and only if, it is not simply reproduced")
     if len({entry.name for entry in claims}) < len(claims):
         raise Refusal("every claim must have a name of its own")
@@ -109,18 +110,34 @@ def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
 
 def verdicts(claims: list[Claim], found: dict[str, Finding]) -> str:
     """Count the verdicts, in a sentence."""
-    decided = [entry for entry in claims if found[entry.name].decision() != "open"]
+    paper, ours = _by_author(claims)
+    decided = [entry for entry in paper if found[entry.name].decision() != "open"]
     counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS]
-    counts += [f"{len(claims) - len(decided)} left open by this build"] if len(decided) < len(claims) else []
-    return f"Of {len(claims)} claims: {', '.join(counts)}."
+    counts += [f"{len(paper) - len(decided)} left open by this build"] if len(decided) < len(paper) else []
+    words = f"Of {len(paper)} claims of the paper: {', '.join(counts)}."
+    held = sum(found[entry.name].decision() == "holds" for entry in ours)
+    return words + (f" Claims of our own: {len(ours)}, of which {held} hold." if ours else "")
+
+
+def _by_author(claims: list[Claim]) -> tuple[list[Claim], list[Claim]]:
+    """Split the claims into those of the paper and our own."""
+    return [entry for entry in claims if entry.where != OURS], [entry for entry in claims if entry.where == OURS]
 
 
 def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
-    """Write the table of the claims, in MyST."""
-    mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗"}
-    lines = [verdicts(claims, found), ""]
-    lines += [":::{list-table}", ":class: stacked", ":header-rows: 1", ":widths: 6 44 50", ""]
-    lines += ["* - ", "  - What the paper says, and what we tested", "  - What we found"]
+    """Write the tables of the claims, the paper's and our own, in MyST."""
+    paper, ours = _by_author(claims)
+    lines = [verdicts(claims, found), "", *_table(paper, found, "What the paper says, and what we tested")]
+    if ours:
+        lines += ["", "## Claims of our own", "", "The paper does not make these; they are findings of this book.", ""]
+        lines += _table(ours, found, "What we say, and how we tested it")
+    return "\n".join(lines)
+
+
+def _table(claims: list[Claim], found: dict[str, Finding], heading: str) -> list[str]:
+    mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗", HOLDS: "✓"}
+    lines = [":::{list-table}", ":class: stacked", ":header-rows: 1", ":widths: 6 44 50", ""]
+    lines += ["* - ", f"  - {heading}", "  - What we found"]
     for entry in claims:
         finding = found[entry.name]
         is_open = finding.decision() == "open"
@@ -130,14 +147,14 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
         words = printed(finding.found)
         lines += [
             f"* - {verdict}",
-            f"  - {entry.statement} ({entry.where})",
+            f"  - {entry.statement}" + (f" ({entry.where})" if entry.where != OURS else ""),
             "",
             f"    *Tested:* {entry.test}",
             f"  - {words[0].upper()}{words[1:]} ({finding.margin()}{left}).{remark}",
             "",
             f"    {{doc}}`/{entry.page}`",
         ]
-    return "\n".join([*lines, ":::"])
+    return [*lines, ":::"]
 
 
 def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
@@ -148,7 +165,7 @@ def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
             is_open = found[entry.name].decision() == "open"
             verdict = "left open by this build" if is_open else entry.verdict
             lines.append(f"- *{verdict[0].upper()}{verdict[1:]}:* {entry.statement}")
-    return "\n".join(["What the paper says, on the {doc}`scorecard </book/scorecard>` with numbers:", "", *lines])
+    return "\n".join(["On the {doc}`scorecard </book/scorecard>`, with numbers:", "", *lines])
 
 
 def collect(executed: Iterable[Path]) -> tuple[list[Claim], dict[str, Finding]]:

@@ -1,33 +1,58 @@
-"""What Sphinx needs to know of us: how to read a notebook's source, and which build this is.
+"""What Sphinx is told: how notebooks are read, what prose is filled with, what changes in the pages of the theme.
 
 The table of contents names the tracked text of a notebook; the reader returns its executed copy. The copy is found by
-the key of that very text, so that the book cannot show the figures of another text, library or profile.
+the key of that very text, so that the book cannot show the figures of another text, library or profile. Pages of prose
+are templates of Jinja: tables of claims, costs and benchmarks, the glossary and the offer of the PDF are written there.
+The pages of the theme are changed for narrow screens, for assistive technology, and for a small site.
 """
 
+import json
 import os
 import re
 import shutil
-from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import nbformat
+from docutils import nodes
+from jinja2 import Environment, StrictUndefined, TemplateError
+from jinja2.ext import Extension
 from nbformat import NotebookNode
-from sphinx.util import logging
 
-from bookbuild import about, figures, folding, ledger, live, measured, numerals, paths, source
-from bookbuild.book import DOWNLOADS, PDF_VARIABLE, PROFILE_VARIABLE
-from bookbuild.refusal import Refusal
-from bookbuild.source import Notebook, check_profile
-from sgdnoise.report import MIME
+from bookbuild import ledger, notebooks, page, paths, symbols
+from bookbuild.notebooks import Notebook, check_profile
+from bookbuild.symbols import symbol
+from bookbuild.texts import Refusal, clock, printed
+from sgdnoise import __version__
 
-logger = logging.getLogger(__name__)  # warnings are errors
-SCORECARD, VERDICTS = "<!-- scorecard -->", "<!-- verdicts -->"
-# A value of a notebook in a page of prose.
+PROFILE_VARIABLE, PDF_VARIABLE = "SGDNOISE_PROFILE", "SGDNOISE_PDF"
+DOWNLOADS = "downloads"
+# A value of a notebook in a page of prose, and a figure, which is an image of this name.
 QUOTED = re.compile(r"\{glue:text\}`/notebooks/(\w+)\.py::[\w-]+`")
-PDF = "<!-- pdf -->"
+BORROWED = re.compile(r"/_build/figures/(\w+)\.([\w-]+)\.svg")
 NO_PDF = "<code>make pdf</code> makes one PDF of the whole book"
-COSTS, BENCHMARKS = "<!-- costs -->", "<!-- benchmarks -->"
+SIZE = re.compile(r"\b(N|T|b|tau)=([\d.,]*\d)")
+# The scripts of the live page, in the order in which they use each other. All are plain scripts, and the curves of the
+# theory are inside the page: from disk a browser loads no modules and fetches no files.
+LIVE_PAGE = "notebooks/live"
+LIVE_SCRIPTS = ["threefry.js", "seed.js", "normals.js", "batches.js", "simulate.js", "theory.js", "pace.js"]
+LIVE_SCRIPTS += ["plot.js", "words.js", "controls.js", "view.js", "live.js"]
+# Changes of the templates of the theme, each with what it is for: a theme that no longer needs one is noticed.
+ONE_FONT = "icons come from a font, and not from a script of 1.5 MB"
+ICON = "an icon is a letter of a font, and what it stands for is said beside it"
+CHANGES = {
+    '<div id="pst-primary-sidebar"': (
+        '<div id="pst-primary-sidebar" role="complementary" aria-label="Book"',
+        "the title in the side bar is part of a landmark",
+    ),
+    "<!-- So that users can add custom icons -->": ("{% if false %}", ONE_FONT),
+    "<!-- Pre-loaded scripts that we'll load fully later -->": ("{% endif %}", ONE_FONT),
+    '<i class="fa-': ('<i aria-hidden="true" class="fa-', ICON),
+    '<i class="{{ icon }}">': ('<i aria-hidden="true" class="{{ icon }}">', ICON),
+}
+STATIC = Path(__file__).resolve().parent / "static"
+OPENING, CLOSING = "([", ".,;:!?)]’”"
+
+SPARE = Path(__file__).with_name("spare.txt")
 
 
 def profile() -> str:
@@ -36,76 +61,75 @@ def profile() -> str:
 
 
 def read_executed(text: str) -> NotebookNode:
-    """Return the executed copy of a notebook, given the notebook's text."""
+    """Return the page of a notebook, given the notebook's text."""
     title = text.partition("# # ")[2].partition("\n")[0]
-    notebook = Notebook(title, text)
-    copies = sorted(paths.EXECUTED.glob(f"*-{notebook.key(notebook.parameters(profile()))}.ipynb"))
+    parameters = Notebook(title, text).parameters(profile())
+    copies = sorted(paths.EXECUTED.glob(f"*-{Notebook(title, text).key(parameters)}.ipynb"))
     if not copies:
         raise Refusal(f"notebook {title!r} has not been run with this text, library and profile; use `make book`")
-    executed = deepcopy(source.read_executed(copies[0]))
-    if executed is None:
-        raise Refusal(f"the executed copy of notebook {title!r} is damaged; use `make book`")
-    name = copies[0].name.rpartition("-")[0]
-    figures.place(executed, name.rpartition("-")[0], f"../{DOWNLOADS}", name)
-    found = ledger.findings([executed])
-    if found:
-        about.add_to_findings(executed, ledger.listed(ledger.read_ledger(paths.LEDGER), found))
-    numerals.typeset(executed)
-    strip(executed)
-    folding.fold(executed)
-    about.put_below_title(executed, about.facts(executed, name, notebook.parameters(profile())))
-    files = f'<a href="../{DOWNLOADS}/{name}.ipynb" download>this page as a notebook to run</a>'
-    if (paths.RESULTS / "used" / f"{name}.json").is_file():
-        files += f', <a href="../{DOWNLOADS}/{name}.zip" download>the results behind it</a> (netCDF with provenance: '
-        files += "means and standard errors; all realisations: "
-        files += f"`.venv/bin/python -m sgdnoise store export {name}` in your build)"
-    executed.cells.append(
-        nbformat.v4.new_markdown_cell(f":::{{note}}\n:class: screen-only\nTo take away: {files}.\n:::")
-    )
-    return executed
+    notebook = Notebook(copies[0].name.rsplit("-", 2)[0], text)
+    return page.make(notebook.copy(profile()), notebook, parameters, f"../{DOWNLOADS}")
 
 
-def strip(executed: NotebookNode) -> None:
-    """Take out what notebooks report to the build, which is not for readers."""
-    for cell in executed.cells:
-        if cell.cell_type == "code":
-            cell.outputs = [o for o in cell.outputs if MIME not in o.get("data", {})]
+def pdf() -> str:
+    """Offer the PDF, or say how to make one."""
+    name = os.environ.get(PDF_VARIABLE)
+    link = f'<a href="../{DOWNLOADS}/{name}" download>The whole book as one PDF</a>, to print or to read on paper'
+    return link if name else NO_PDF
 
 
-def fill_tables(app: Any, page: str, text: list[str]) -> None:
-    """Put the offer of the PDF, tables of claims, costs and benchmarks, and figures of notebooks where a page asks."""
-    if page == app.config.root_doc:
-        if PDF not in text[0]:
-            logger.warning(f"the first page of the book must have the place {PDF}, where the PDF is offered")
-        name = os.environ.get(PDF_VARIABLE)
-        link = f'<a href="../{DOWNLOADS}/{name}" download>The whole book as one PDF</a>, to print or to read on paper'
-        text[0] = text[0].replace(PDF, link if name else NO_PDF)
-    if COSTS in text[0]:
-        text[0] = text[0].replace(COSTS, measured.costs_table())
-    if BENCHMARKS in text[0]:
-        text[0] = text[0].replace(BENCHMARKS, measured.benchmarks())
-    if SCORECARD in text[0] or VERDICTS in text[0]:
-        executed = [notebook.executed(notebook.parameters(profile())) for notebook in source.read_all()]
-        found = ledger.collect(executed)
-        text[0] = text[0].replace(SCORECARD, ledger.scorecard(*found)).replace(VERDICTS, ledger.verdicts(*found))
-    text[0] = QUOTED.sub(lambda place: numerals.filled(place[0], values(place[1])), text[0])
-    for name, figure in figures.BORROWED.findall(text[0]):
-        figures.lend(copy_of(name), name, figure)
+def claims() -> Any:
+    """Return the ledger and what the notebooks of this build found."""
+    read = notebooks.read_all()
+    return ledger.collect(notebook.executed(notebook.parameters(profile())) for notebook in read)
 
 
-def copy_of(name: str) -> NotebookNode:
-    """Return the executed copy of the notebook of that name."""
-    notebook = source.read(name)
-    executed = source.read_executed(notebook.executed(notebook.parameters(profile())))
-    if executed is None:
-        raise Refusal(f"the executed copy of notebook {name} is damaged or gone; use `make book`")
-    return executed
+def in_maths(words: str) -> str:
+    r"""Set the parameters in the name of a benchmark as formulas.
+
+    >>> in_maths("T=2,000, b=0.3, tau=2")
+    '$T=2{,}000$, $b=0.3$, $\\tau=2$'
+    """
+    return SIZE.sub(lambda m: f"${m[1].replace('tau', chr(92) + 'tau')}={m[2].replace(',', '{,}')}$", words)
 
 
-def values(name: str) -> dict[str, str]:
+def templates() -> Environment:
+    """Return what pages of prose are written with."""
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # MyST, and no HTML
+    environment.filters |= {"clock": clock, "in_maths": in_maths, "printed": printed}
+    environment.globals |= {
+        "version": __version__,
+        "profile": profile(),
+        "cost": lambda: page.cost(profile()),
+        "pdf": pdf,
+        "scorecard": lambda: ledger.scorecard(*claims()),
+        "verdicts": lambda: ledger.verdicts(*claims()),
+        "symbols": lambda: symbols.read_symbols(paths.SYMBOLS),
+        "costs": lambda: json.loads(paths.COSTS.read_text(encoding="utf-8")),
+        "measured": lambda name: json.loads(paths.BENCHMARK_RESULTS.read_text(encoding="utf-8"))[name],
+    }
+    return environment
+
+
+def fill(app: Any, name: str, text: list[str]) -> None:
+    """Write a page of prose: its template, the values and the figures of notebooks that it asks for."""
+    if app.env.doc2path(name).endswith(".py"):
+        return
+    if name == app.config.root_doc and "{{ pdf() }}" not in text[0]:
+        raise Refusal("the first page of the book must have the place {{ pdf() }}, where the PDF is offered")
+    try:
+        text[0] = templates().from_string(text[0]).render()
+    except (TemplateError, KeyError) as error:
+        raise Refusal(f"the page {name} cannot be filled in: {error}") from error
+    text[0] = QUOTED.sub(lambda place: page.filled(place[0], values(place[1])), text[0])
+    for notebook, figure in BORROWED.findall(text[0]):
+        page.lend(notebooks.read(notebook).copy(profile()), notebook, figure)
+
+
+def values(notebook: str) -> dict[str, str]:
     """Return the values that a notebook reports, by the names that other pages give them."""
-    found = source.told(copy_of(name), "value")
-    return {f"/notebooks/{name}.py::{value}": content["text"] for value, content in found.items()}
+    known = page.values(notebooks.read(notebook).copy(profile()))
+    return {f"/notebooks/{notebook}.py::{name}": text for name, text in known.items()}
 
 
 def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
@@ -121,23 +145,107 @@ def copy_live(app: Any) -> None:
 
 def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
     """Have the live page, and no other, run its scripts."""
-    if page == live.PAGE:
-        app.add_css_file(f"{paths.LIVE.name}/{live.STYLE}")
-        for name in live.SCRIPTS:
+    if page == LIVE_PAGE:
+        app.add_css_file(f"{paths.LIVE.name}/live.css")
+        for name in LIVE_SCRIPTS:
             app.add_js_file(f"{paths.LIVE.name}/{name}", loading_method="defer")
 
 
+class ChangedTemplates(Extension):
+    """Templates with our changes in them."""
+
+    made: ClassVar[set[str]] = set()
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002
+        """Change a template before it is compiled."""
+        for old, (new, _) in CHANGES.items():
+            if old in source:
+                self.made.add(old)
+                source = source.replace(old, new)
+        return source
+
+
+class figure_box(nodes.General, nodes.Element):  # type: ignore[misc]
+    """A box around a picture; the theme makes this kind of box reachable by keyboard wherever it scrolls."""
+
+
+def box_figures(document: nodes.document) -> None:
+    """Put the picture of each figure into a box."""
+    for image in list(document.findall(nodes.image)):
+        if isinstance(image.parent, nodes.figure):
+            box = figure_box()
+            image.replace_self(box)
+            box += image
+
+
+def keep_together(document: nodes.document) -> None:
+    """Keep brackets and punctuation with their formula; a browser would break the line between the two."""
+    for maths in list(document.findall(nodes.math)):
+        formula = maths.parent if isinstance(maths.parent, symbol) else maths
+        parent, at = formula.parent, formula.parent.index(formula)
+        before = parent[at - 1] if at and isinstance(parent[at - 1], nodes.Text) else ""
+        after = parent[at + 1] if at + 1 < len(parent) and isinstance(parent[at + 1], nodes.Text) else ""
+        first, last = before.rstrip(OPENING), after.lstrip(CLOSING)
+        if (first, last) != (before, after):
+            kept = [nodes.Text(before[len(first) :]), formula, nodes.Text(after[: len(after) - len(last)])]
+            whole = [nodes.Text(first), nodes.inline("", "", *kept, classes=["unbroken"]), nodes.Text(last)]
+            parent[at - bool(before) : at + 1 + bool(after)] = whole
+
+
+def open_entry(self: Any, node: nodes.entry) -> None:
+    """Begin a cell of a table; a corner that heads nothing is no heading."""
+    type(self).visit_entry(self, node)
+    if not node.astext().strip() and self.context[-1].startswith("</th"):
+        self.body[-1], self.context[-1] = "<td>", "</td>\n"
+
+
+def open_citation(self: Any, node: nodes.citation) -> None:
+    """Begin an entry of the bibliography: an item of a list; the role that it is given has been withdrawn."""
+    type(self).visit_citation(self, node)
+    self.body[-1] = self.body[-1].replace('role="doc-biblioentry"', 'role="listitem"')
+
+
+def change_elements(app: Any, document: nodes.document, page: str) -> None:  # noqa: ARG001
+    """Change the elements of a page."""
+    box_figures(document)
+    keep_together(document)
+
+
+def drop_spare(html: Path) -> None:
+    """Remove from a rendered book what no page can load."""
+    lines = [line.split("#")[0].split() for line in SPARE.read_text(encoding="utf-8").splitlines()]
+    kept = {html / words[1] for words in lines if words[:1] == ["but"]}
+    spare = {path for words in lines if len(words) == 1 for path in html.glob(words[0]) if path.is_file()}
+    for path in spare - kept:
+        path.unlink()
+
+
+def finish(app: Any, problem: Exception | None) -> None:
+    """Complain of changes that found no place."""
+    for old in CHANGES.keys() - ChangedTemplates.made if problem is None else ():
+        raise Refusal(f"no template of the theme has {old!r} any more, to see to it that {CHANGES[old][1]}")
+    drop_spare(Path(app.outdir))
+
+
 def setup(app: Any) -> dict[str, Any]:
-    """Tell every page the version and the profile of this build."""
-    app.setup_extension("bookbuild.theme")
-    app.connect("source-read", fill_tables)
+    """Tell Sphinx."""
+    app.setup_extension("bookbuild.symbols")
+    app.connect("source-read", fill)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
-    app.add_css_file("chapters.css")
-    app.add_js_file("scrolling.js", loading_method="defer")
-    app.config.mathjax_path = "formulas.js"  # which loads MathJax itself, from where its extension has put it
     app.connect("html-page-context", drop_thebe, priority=900)
-    from sgdnoise import __version__
-
-    app.config.myst_substitutions = {"version": __version__, "profile": profile(), "cost": about.cost(profile())}
+    app.config.mathjax_path = "formulas.js"  # which loads MathJax itself, from where its extension has put it
+    app.connect("config-inited", lambda app, config: config.html_static_path.append(str(STATIC)))  # noqa: ARG005
+    for name in ("chapters.css", "symbols.css"):
+        app.add_css_file(name)
+    for name in ("scrolling.js", "symbols.js"):
+        app.add_js_file(name, loading_method="defer")
+    app.connect("builder-inited", lambda app: app.builder.templates.environment.add_extension(ChangedTemplates))
+    app.connect("doctree-resolved", change_elements)
+    app.connect("build-finished", finish)
+    box = '<div class="figure-box pst-scrollable-table-container">'
+    app.add_node(figure_box, html=(lambda self, _: self.body.append(box), lambda self, _: self.body.append("</div>")))
+    app.add_node(nodes.entry, override=True, html=(open_entry, lambda self, node: type(self).depart_entry(self, node)))
+    closed = lambda self, node: type(self).depart_citation(self, node)  # noqa: E731
+    app.add_node(nodes.citation, override=True, html=(open_citation, closed))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,11 +15,8 @@ from typing import Any
 from docutils import nodes
 
 from bookbuild import paths
-from bookbuild.refusal import Refusal
-from bookbuild.texts import read_records
+from bookbuild.texts import Refusal, read_records
 
-STATIC = Path(__file__).resolve().parent / "static"
-GLOSSARY = "<!-- glossary -->"
 GLOSSARY_PAGE = "book/glossary"
 # A symbol with the value that it is given: b=0.3, or N= before a number that the build puts in.
 VALUE = re.compile(r"=[-+.\d]*$")
@@ -83,38 +80,15 @@ def meanings(symbols: Iterable[Symbol], page: str) -> dict[str, Symbol]:
 def wrap(document: nodes.document, known: dict[str, Symbol]) -> None:
     """Wrap every known symbol of a page; the first of each kind can be reached with the keyboard."""
     met: set[str] = set()
+    plain = {maths for kind in PLAIN for outer in document.findall(kind) for maths in outer.findall(nodes.math)}
     for maths in list(document.findall(nodes.math)):
         entry = known.get(VALUE.sub("", bare(maths.astext())))
-        if entry is None or _inside(maths, PLAIN):
+        if entry is None or maths in plain:
             continue
         around = symbol("", meaning=entry.title(), first=entry.meaning not in met)
         met.add(entry.meaning)
         maths.replace_self(around)
         around += maths
-
-
-def _inside(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
-    while node.parent is not None:
-        node = node.parent
-        if isinstance(node, kinds):
-            return True
-    return False
-
-
-def table(symbols: Iterable[Symbol]) -> str:
-    """Write the glossary, in MyST."""
-    lines = [":::{list-table}", ":class: glossary stacked", ":header-rows: 1", ":widths: 15 40 25 20", ""]
-    lines += ["* - Symbol", "  - Meaning", "  - In the library", "  - Where it is defined"]
-    for entry in symbols:
-        lines += [f"* - ${entry.tex[0]}$", f"  - {entry.meaning[0].upper()}{entry.meaning[1:]}."]
-        lines += [f"  - {f'`{entry.code}`' if entry.code else ''}", f"  - {entry.where}"]
-    return "\n".join([*lines, ":::"])
-
-
-def fill_glossary(app: Any, page: str, text: list[str]) -> None:  # noqa: ARG001
-    """Put the glossary where a page asks for it."""
-    if GLOSSARY in text[0]:
-        text[0] = text[0].replace(GLOSSARY, table(read_symbols(paths.SYMBOLS)))
 
 
 def wrap_page(app: Any, document: nodes.document) -> None:
@@ -130,22 +104,8 @@ def open_abbr(self: Any, node: symbol) -> None:
     self.body.append(self.starttag(node, "abbr", "", CLASS="symbol", title=node["meaning"], **reach))
 
 
-def close_abbr(self: Any, node: symbol) -> None:  # noqa: ARG001
-    """End a symbol in HTML."""
-    self.body.append("</abbr>")
-
-
-def pass_through(self: Any, node: symbol) -> None:
-    """Leave the maths as it is, where nothing can be pointed at."""
-
-
 def setup(app: Any) -> dict[str, Any]:
     """Tell Sphinx."""
-    through = (pass_through, pass_through)
-    app.add_node(symbol, html=(open_abbr, close_abbr), latex=through, text=through, man=through, texinfo=through)
-    app.connect("source-read", fill_glossary)
+    app.add_node(symbol, html=(open_abbr, lambda self, _: self.body.append("</abbr>")))
     app.connect("doctree-read", wrap_page)
-    app.connect("config-inited", lambda app, config: config.html_static_path.append(str(STATIC)))  # noqa: ARG005
-    app.add_css_file("symbols.css")
-    app.add_js_file("symbols.js")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,14 +1,32 @@
-"""Texts that people edit: read, or refused in one sentence that names the file and the place."""
+"""Texts: those that people edit, read or refused in a sentence, and what is said to the user and printed in the book.
+
+A notebook formats numbers as Python does. The book has a minus sign where Python has a hyphen, and a power of ten for
+its exponent.
+"""
 
 import os
+import re
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bookbuild import paths
-from bookbuild.refusal import Refusal
 
 Record = TypeVar("Record")
+EXPONENT = re.compile(r"(?<=\d)e([+-]?)0*(\d+)\b")
+HYPHEN = re.compile(r"(?<![\w.-])-(?=\d)")
+MATHS = re.compile(r"(\$[^$]*\$|`[^`]*`)")
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class Refusal(Exception):
+    """Why something cannot be done, in one sentence for the user."""
+
+
+def say(sentence: str) -> None:
+    """Print a line of progress at once."""
+    print(sentence, file=sys.stderr, flush=True)
 
 
 def read_text(path: Path) -> str:
@@ -25,7 +43,7 @@ def read_yaml(path: Path) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(read_text(path))
+        return yaml.load(read_text(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or str(error).partition("\n")[0]
@@ -50,3 +68,30 @@ def read_records(path: Path, kind: type[Record]) -> list[Record]:
 
 def _name(path: Path) -> str:
     return os.path.relpath(path, paths.ROOT)
+
+
+def clock(seconds: float) -> str:
+    """Write a duration for people.
+
+    >>> clock(3.2), clock(75), clock(7322)
+    ('3 s', '1 min 15 s', '2 h 02 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def printed(text: str) -> str:
+    r"""Write the numbers of a text, outside of its formulas and its code, as they are printed.
+
+    >>> printed(r"-1.5 ± 2e-07, $10^{-3}$, `1e-3`, x-1, 2022-03")
+    '−1.5 ± 2×10⁻⁷, $10^{-3}$, `1e-3`, x-1, 2022-03'
+    """
+    parts = MATHS.split(text)
+    for i in range(0, len(parts), 2):
+        parts[i] = EXPONENT.sub(lambda m: f"×10{(m[1].strip('+') + m[2]).translate(RAISED)}", parts[i])
+        parts[i] = HYPHEN.sub("−", parts[i])
+    return "".join(parts)

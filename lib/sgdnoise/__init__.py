@@ -8,14 +8,15 @@
 (11,)
 """
 
-from sgdnoise.algorithms import GD, SGD, Algorithm, PersistentSGD
+from sgdnoise.algorithms import GD, SGD, Algorithm, GaussianSGD, Langevin, PersistentSGD, ShuffledSGD
 from sgdnoise.divergence import DivergedError
 from sgdnoise.dmft import ConvergenceError, solve_dmft
 from sgdnoise.fdt import NotStationaryError, TemperatureError, fdt_curve
+from sgdnoise.frequency import frequency_temperature
 from sgdnoise.linear_response import linear_response
 from sgdnoise.losses import Loss, logistic, loss, square, squared_hinge
 from sgdnoise.problem import Problem
-from sgdnoise.random.batches import sampling
+from sgdnoise.random.batches import Covariance, sampling
 from sgdnoise.simulation.simulate import simulate, simulate_paired
 from sgdnoise.spectrum import Spectrum, hessian_spectrum
 from sgdnoise.statics import Statics, critical_alpha, solve_statics
@@ -27,12 +28,16 @@ __all__ = [
     "SGD",
     "Algorithm",
     "ConvergenceError",
+    "Covariance",
     "DivergedError",
+    "GaussianSGD",
+    "Langevin",
     "Loss",
     "NoPlateauError",
     "NotStationaryError",
     "PersistentSGD",
     "Problem",
+    "ShuffledSGD",
     "Spectrum",
     "Statics",
     "Store",
@@ -43,6 +48,7 @@ __all__ = [
     "critical_alpha",
     "effective_temperature",
     "fdt_curve",
+    "frequency_temperature",
     "hessian_spectrum",
     "linear_response",
     "local_temperature",

@@ -3,6 +3,10 @@
 Numba's own cache notices an edit of the file that holds a function, but not an edit of another file whose
 functions it inlined. Here the cache folder carries a hash of the whole library, so that any edit starts a new one.
 
+A function that a kernel calls is handed to it as unfinished code and becomes part of it. Numba's own way, to optimise
+each function, turn it into machine code and make it callable from Python, and then to do the same with all that calls
+it, took three times as long. Called from Python, any function is a kernel of its own.
+
 The folder is ``NUMBA_CACHE_DIR`` where that is set, else beside the library, else (where that cannot be written) in the
 cache folder of the user.
 """
@@ -16,10 +20,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
-from numba.core.event import Event, Listener, install_listener
+from numba import _dynfunc
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.event import Event, Listener, register
 
 from sgdnoise._machine import someone_watches
 
@@ -84,7 +91,43 @@ class _Tell(Listener):  # type: ignore[misc]
         """Nothing more to say."""
 
 
-install_listener("numba:compile", _Tell())
+TELL = _Tell()
+register("numba:compile", TELL)
+
+
+class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
+    """Code of a function, to be linked into the kernel that calls it; there it is optimised and made machine code."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Not yet."""
+
+    def _optimize_final_module(self) -> None:
+        """Not yet."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _Inner(Compiler):  # type: ignore[misc]
+    """Compiles a function for use within kernels only."""
+
+    def define_pipelines(self) -> Any:
+        """Return Numba's own passes, the last of which writes to the library that it finds."""
+        state = self.state
+        state.library = _Unfinished(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.targetctx.get_executable = _no_entry
+        return super().define_pipelines()
+
+
+def _no_entry(library: Any, description: Any, environment: Any) -> Any:
+    """Return what names a function within Numba; it has no address."""
+    name = description.qualname
+    return _dynfunc.make_function(description.lookup_module(), name, name, 0, environment, (library,))
+
+
+#: Options of functions for use within kernels.
+INNER = {"pipeline_class": _Inner, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @contextmanager
@@ -99,13 +142,21 @@ def _cached() -> Iterator[bool]:
         numba.config.CACHE_DIR = previous
 
 
-def jit(**options: Any) -> Callable[[F], F]:
-    """Compile a kernel with :func:`numba.njit`; options such as ``fastmath`` or ``nogil`` are passed on."""
+def jit(allocates: bool = False, **options: Any) -> Callable[[F], F]:
+    """Compile a kernel with :func:`numba.njit`; options such as ``fastmath`` or ``nogil`` are passed on.
+
+    A function that ``allocates`` arrays must say so. All others borrow theirs from the caller, and need no code that
+    counts references to them.
+    """
+    # Divisions as in NumPy: without tests for zero, kernels are smaller and compile faster.
+    options = {"error_model": "numpy", "_nrt": allocates, **options}
 
     def decorate(function: F) -> F:
         with _cached() as cached:
-            # Divisions as in NumPy: without tests for zero, kernels are smaller and compile faster.
-            compiled: F = numba.njit(cache=cached, error_model="numpy", **options)(function)
-        return compiled
+            kernel: Any = numba.njit(cache=cached, no_cfunc_wrapper=True, **options)(function)
+        if not numba.config.DISABLE_JIT:
+            inner = numba.njit(**INNER, **options)(function)
+            kernel.get_call_template, kernel.get_overload = inner.get_call_template, inner.get_overload
+        return cast(F, kernel)
 
     return decorate

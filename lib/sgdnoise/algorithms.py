@@ -1,8 +1,8 @@
 r"""The algorithms: which samples are in the batch at each step, and what the weights do with the gradient.
 
-An algorithm names a *sampling process* (see :mod:`sgdnoise.random.batches`) and an *update rule*. In GD, SGD and
-persistent SGD every sample has a two-state Markov chain :math:`s_\mu(t)\in\{0,1\}`, independent between samples and
-started in its stationary law, :math:`P(s=1)=b`:
+An algorithm names a *sampling process* (see :mod:`sgdnoise.random.batches`), an *update rule*, and white noise if it
+has any. In GD, SGD and persistent SGD every sample has a two-state Markov chain :math:`s_\mu(t)\in\{0,1\}`, independent
+between samples and started in its stationary law, :math:`P(s=1)=b`:
 
 ============================  ==================================  ======================================
 algorithm                     :math:`P(0\to1)`                    :math:`P(1\to0)`
@@ -17,6 +17,12 @@ The autocorrelation follows: :math:`\langle s(0)s(t)\rangle - b^2 = b(1-b)\,\rho
 :math:`\rho = 1-P(0\to1)-P(1\to0)`. For the exact embedding this is the paper's :math:`b(1-b)e^{-t/(b\tau)}` at any
 learning rate; for Euler's, :math:`\rho=1-dt/(b\tau)` agrees with it to first order, vanishes at :math:`\tau=dt/b`
 (then it *is* vanilla SGD) and is negative below that.
+
+Three more belong to practice or serve as controls. Shuffled SGD splits the samples into :math:`1/b` equal batches, anew
+in every epoch. Gaussian SGD replaces :math:`s_\mu` by a normal number with the same mean and variance. Langevin descent
+has full batches and white noise of a given temperature.
+
+The gradient of a batch is the *sum* over its samples, as in the paper, or their *mean*: the sum divided by :math:`b`.
 """
 
 import math
@@ -24,9 +30,11 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sgdnoise import _checks, parts
-from sgdnoise.random.batches import Sampling, sampling
+from sgdnoise.random.batches import Sampling
+from sgdnoise.random.processes import Chain, Epochs, Normal
 
 EMBEDDINGS = ("euler", "exact")
+GRADIENTS = ("sum", "mean")
 
 
 class Update(Protocol):
@@ -53,39 +61,6 @@ class Descent(NamedTuple):
         return w - self.rate * velocity, velocity
 
 
-@sampling
-class Chain(NamedTuple):
-    """Two-state chain of one sample: stationary probability of being in the batch, and switching probabilities."""
-
-    batch: float
-    enter: float
-    leave: float
-
-    def draw(self, step: int, state: int, u: float) -> tuple[float, int]:  # noqa: ARG002
-        """Return whether the sample is in the batch, as weight and as state."""
-        stay = 1.0 - self.leave if state > 0 else self.enter
-        inside = u < (self.batch if state < 0 else stay)
-        return (1.0 if inside else 0.0), (1 if inside else 0)
-
-    def expected(self, step: int, state: int) -> float:  # noqa: ARG002
-        """Return the probability to be in the batch."""
-        stay = 1.0 - self.leave if state > 0 else self.enter
-        return self.batch if state < 0 else stay
-
-    def random(self, step: int) -> bool:  # noqa: ARG002
-        """Nothing is random in full batches."""
-        return self.batch < 1.0
-
-    def partition(self) -> bool:
-        """Samples are independent."""
-        return False
-
-    @property
-    def memory(self) -> float:
-        r"""Factor :math:`\rho` by which the autocorrelation shrinks in one step."""
-        return 1.0 - self.enter - self.leave
-
-
 @dataclass(frozen=True, repr=False)
 class Algorithm:
     """Base of all algorithms. One of your own gives ``batch``, its mean weight, and ``sampling``.
@@ -102,7 +77,7 @@ class Algorithm:
 
         @property
         def batch(self) -> float:
-            """Mean weight of a sample in the gradient."""
+            """Fraction of the samples in the batch."""
 
     def __post_init__(self) -> None:
         momentum = _checks.real("momentum", self.momentum, at_least=0, at_most=1)
@@ -111,8 +86,14 @@ class Algorithm:
         object.__setattr__(self, "momentum", momentum)
 
     def __repr__(self) -> str:
-        own = [f.name for f in fields(self) if f.name != "momentum"] + ["momentum"] * (self.momentum > 0)
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in own)})"
+        told = [f for f in fields(self) if not f.kw_only]
+        told += [f for f in fields(self) if f.kw_only and getattr(self, f.name) != f.default]
+        return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in told)})"
+
+    @property
+    def mean_weight(self) -> float:
+        """Mean weight of a sample in the gradient; ``batch`` where a batch is summed."""
+        return self.batch
 
     def sampling(self, learning_rate: float) -> Sampling:  # noqa: ARG002
         """Return the sampling process at this learning rate."""
@@ -122,13 +103,17 @@ class Algorithm:
         """Return the update rule at this learning rate."""
         return Descent(learning_rate, ridge, self.momentum)
 
+    def noise(self, learning_rate: float) -> float:  # noqa: ARG002
+        """Return the standard deviation of white noise that is added to the gradient of each weight."""
+        return 0.0
+
 
 @dataclass(frozen=True, repr=False)
 class GD(Algorithm):
     """Full-batch gradient descent.
 
     >>> GD().sampling(learning_rate=0.1)
-    Chain(batch=1.0, enter=1.0, leave=0.0)
+    Chain(batch=1.0, enter=1.0, leave=0.0, weight=1.0)
     """
 
     @property
@@ -144,32 +129,49 @@ class GD(Algorithm):
 
 @dataclass(frozen=True, repr=False)
 class SGD(Algorithm):
-    """Vanilla SGD: at every step each sample is in the batch with probability ``batch``, independently.
+    r"""Vanilla SGD: at every step each sample is in the batch with probability ``batch``, independently.
 
     Parameters
     ----------
     batch
         Batch fraction :math:`b`, greater than 0 and at most 1.
+    gradient
+        ``"sum"`` over the samples of a batch, as in the paper, or their ``"mean"``, which is the sum over :math:`b`.
+        The mean at learning rate :math:`dt` and ridge :math:`\lambda` is the sum at :math:`dt/b` and :math:`b\lambda`.
 
     Examples
     --------
     >>> SGD(batch=0.25).sampling(learning_rate=0.1)
-    Chain(batch=0.25, enter=0.25, leave=0.75)
+    Chain(batch=0.25, enter=0.25, leave=0.75, weight=1.0)
+    >>> SGD(batch=0.25, gradient="mean").sampling(learning_rate=0.1).weight
+    4.0
     >>> SGD(batch=0)
     Traceback (most recent call last):
     ValueError: batch must be greater than 0 and at most 1, got 0
     """
 
     batch: float
+    gradient: str = field(default="sum", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "batch", _checks.real("batch", self.batch, above=0, at_most=1))
+        _checks.choice("gradient", self.gradient, GRADIENTS)
 
-    def sampling(self, learning_rate: float) -> Chain:
-        """Return the sampling chain at this learning rate."""
+    @property
+    def mean_weight(self) -> float:
+        """Mean weight of a sample in the gradient: the batch fraction for a sum, 1 for a mean."""
+        return 1.0 if self.gradient == "mean" else self.batch
+
+    @property
+    def _weight(self) -> float:
+        """Weight of a sample in the batch."""
+        return 1.0 / self.batch if self.gradient == "mean" else 1.0
+
+    def sampling(self, learning_rate: float) -> Sampling:
+        """Return the sampling process at this learning rate."""
         _checks.real("learning_rate", learning_rate, above=0)
-        return Chain(self.batch, self.batch, 1.0 - self.batch)
+        return Chain(self.batch, self.batch, 1.0 - self.batch, self._weight)
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,7 +192,7 @@ class PersistentSGD(SGD):
     Examples
     --------
     >>> PersistentSGD(batch=0.5, persistence=2.0).sampling(learning_rate=0.2)
-    Chain(batch=0.5, enter=0.1, leave=0.1)
+    Chain(batch=0.5, enter=0.1, leave=0.1, weight=1.0)
     >>> PersistentSGD(batch=0.1, persistence=0.5).sampling(learning_rate=0.1)
     Traceback (most recent call last):
     ValueError: learning_rate must be at most 0.0555556 for PersistentSGD(batch=0.1...
@@ -210,7 +212,7 @@ class PersistentSGD(SGD):
         b, tau = self.batch, self.persistence
         if self.embedding == "exact":
             switch = -math.expm1(-dt / (b * tau))
-            return Chain(b, b * switch, (1 - b) * switch)
+            return Chain(b, b * switch, (1 - b) * switch, self._weight)
         # Euler's switching probabilities exceed 1 beyond this; the exact embedding has no such limit.
         limit = tau * min(1.0, b / (1 - b)) if b < 1 else tau
         if dt > limit * (1 + 1e-12):
@@ -218,7 +220,103 @@ class PersistentSGD(SGD):
                 f"learning_rate must be at most {limit:g} for PersistentSGD(batch={b:g}, persistence={tau:g}) with "
                 f"embedding='euler', got {learning_rate!r}"
             )
-        return Chain(b, min(dt / tau, 1.0), min((1 - b) / b * dt / tau, 1.0))
+        return Chain(b, min(dt / tau, 1.0), min((1 - b) / b * dt / tau, 1.0), self._weight)
+
+
+@dataclass(frozen=True, repr=False)
+class ShuffledSGD(SGD):
+    r"""SGD without replacement: in every epoch the samples are split anew into :math:`1/b` equal batches.
+
+    A simulation splits its samples exactly (batches differ by one sample where they must); in the theory every path
+    draws a slot for each epoch. Replicas shuffle independently. The state of the weights is periodic with the epoch,
+    so that averages over waiting times should cover whole epochs.
+
+    Parameters
+    ----------
+    batch
+        Batch fraction, one over a whole number.
+    gradient
+        As for :class:`SGD`.
+
+    Examples
+    --------
+    >>> ShuffledSGD(batch=0.25).sampling(learning_rate=0.1)
+    Epochs(batches=4.0, weight=1.0)
+    >>> ShuffledSGD(batch=0.3)
+    Traceback (most recent call last):
+    ValueError: batch must be one over a whole number for ShuffledSGD, got 0.3...
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        batches = round(1 / self.batch)
+        if abs(self.batch * batches - 1) > 1e-9:
+            low = math.floor(1 / self.batch)
+            raise ValueError(
+                f"batch must be one over a whole number for ShuffledSGD, got {self.batch:g} (1/{low} or 1/{low + 1} "
+                "would do)"
+            )
+        object.__setattr__(self, "batch", 1 / batches)
+
+    def sampling(self, learning_rate: float) -> Epochs:
+        """Return the sampling process."""
+        _checks.real("learning_rate", learning_rate, above=0)
+        return Epochs(float(round(1 / self.batch)), self._weight)
+
+
+@dataclass(frozen=True, repr=False)
+class GaussianSGD(SGD):
+    r"""SGD whose batch indicator is replaced by :math:`b+\sqrt{b(1-b)}\,z` with standard normal :math:`z`.
+
+    The numbers :math:`z` are independent between samples and steps. The weight of a sample has the mean and the
+    variance that it has in :class:`SGD`, but it is Gaussian, as an argument by the central limit theorem assumes.
+
+    Parameters
+    ----------
+    batch, gradient
+        As for :class:`SGD`.
+
+    Examples
+    --------
+    >>> GaussianSGD(batch=0.2).sampling(learning_rate=0.1)
+    Normal(mean=0.2, spread=0.4)
+    """
+
+    def sampling(self, learning_rate: float) -> Normal:
+        """Return the sampling process."""
+        _checks.real("learning_rate", learning_rate, above=0)
+        return Normal(self.mean_weight, self._weight * math.sqrt(self.batch * (1 - self.batch)))
+
+
+@dataclass(frozen=True, repr=False)
+class Langevin(GD):
+    r"""Full-batch descent with white noise, :math:`w\leftarrow w-dt\,\nabla L+\sqrt{2T\,dt}\,\xi`.
+
+    With momentum the noise enters through the gradient, as that of a batch does.
+
+    Parameters
+    ----------
+    temperature
+        :math:`T\ge0`. On a mode of stiffness a the temperature is :math:`T/(1-a\,dt/2)`.
+
+    Examples
+    --------
+    >>> round(Langevin(temperature=0.2).noise(learning_rate=0.1), 12)
+    2.0
+    >>> Langevin(temperature=-1)
+    Traceback (most recent call last):
+    ValueError: temperature must be at least 0, got -1
+    """
+
+    temperature: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "temperature", _checks.real("temperature", self.temperature, at_least=0))
+
+    def noise(self, learning_rate: float) -> float:
+        r"""Return :math:`\sqrt{2T/dt}`."""
+        return math.sqrt(2 * self.temperature / learning_rate)
 
 
 def check_learning_rate(algorithm: object, learning_rate: object, ridge: float) -> float:

@@ -33,6 +33,7 @@ from numba.core.datamodel.registry import register_default
 from numba.extending import lower_builtin, overload_method, type_callable, typeof_impl
 
 from sgdnoise import _checks
+from sgdnoise._jit import INNER
 
 T = TypeVar("T", bound=type)
 Method = Callable[..., Any]
@@ -81,9 +82,11 @@ def part(cls: T) -> T:
     identity = f"{cls.__module__}.{cls.__qualname__}", code
     kind = type(f"{cls.__name__}Type", (PartType,), {"record": cls})
     register_default(kind)(TupleModel)
+    # Methods of the library need no tests for zero and no memory of their own; what those of users do is not known.
+    options = {} if code else {"error_model": "numpy", "_nrt": False, **INNER}
     for key, method in list(vars(cls).items()):
         if inspect.isfunction(method) and not key.startswith("_"):
-            overload_method(kind, key, strict=False)(_overload(method))
+            overload_method(kind, key, strict=False, jit_options=options)(_overload(method))
     _TYPES[identity] = kind
     for special, function in (("__eq__", _equal), ("__ne__", _differ), ("__hash__", _hash), ("__repr__", _repr)):
         setattr(cls, special, function)

@@ -9,10 +9,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from sgdnoise._machine import someone_watches
+from sgdnoise._machine import PROGRESS_FILE, someone_watches
 
-# Where the build of the book, which has a display of its own, reads how far a notebook is.
-FILE_VARIABLE = "SGDNOISE_PROGRESS_FILE"
 QUIET_SECONDS = 3.0  # short work says nothing
 
 
@@ -43,7 +41,7 @@ def bar(total: int, label: str, *, show: bool | None = None, unit: str = "step",
     options = {"total": total, "initial": done, "desc": label, "unit": unit, "unit_scale": total >= 10_000}
     options |= {"miniters": 1, "mininterval": 0.2, "dynamic_ncols": True, "leave": False}
     inner = bool(getattr(tqdm, "_instances", ())) or multiprocessing.parent_process() is not None
-    path = os.environ.get(FILE_VARIABLE)
+    path = os.environ.get(PROGRESS_FILE)
     if path and show is not False and not inner:
         line = "{desc}: {n_fmt} of {total_fmt} {unit}s"
         try:
@@ -53,7 +51,7 @@ def bar(total: int, label: str, *, show: bool | None = None, unit: str = "step",
             Path(path).unlink(missing_ok=True)
         return
     if show is None:
-        show = not (path or inner) and someone_watches()
+        show = not inner and someone_watches()
         options["delay"] = QUIET_SECONDS
     with _Bar(disable=not show or bool(path), **options) as shown:
         yield shown

@@ -22,6 +22,7 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "unsatisfied": (("realisation", "time"), "fraction of samples inside the margin"),
     "distance": (("realisation", "time"), "distance between replicas |w1-w2|/sqrt(N)"),
     "correlation": (("realisation", "waiting_time", "time"), "C(t,tw) = w(t).w(tw)/N"),
+    "response": (("realisation", "waiting_time", "time"), "R(t,tw), what a push at tw does at t; R(tw+dt,tw) = 1"),
     "integrated_response": (("realisation", "waiting_time", "time"), "chi(t,tw), the response summed from tw to t"),
     "cross_correlation": (("realisation", "waiting_time", "time"), "correlation of two replicas w1(t).w2(tw)/N"),
     "stopping_time": (("realisation", "replica"), "time at which a replica met the stopping rule"),

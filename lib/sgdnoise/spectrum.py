@@ -1,6 +1,7 @@
 r"""The Hessian at the minimiser in the high-dimensional limit: its bulk, its atom and its outliers.
 
-The mean gradient of an algorithm with batch fraction :math:`b` has the Hessian
+The mean gradient of an algorithm in which a sample has the mean weight :math:`b` (the batch fraction for a sum over the
+batch, 1 for its mean) has the Hessian
 
 .. math:: H = \lambda + b\sum_\mu \ell''(h_\mu)\,A_\mu A_\mu^T,\qquad A_\mu = y_\mu x_\mu/\sqrt N ,
 
@@ -62,7 +63,7 @@ class Spectrum:
     @property
     def scale(self) -> float:
         r"""Scale :math:`b\Delta` of the eigenvalues above the ridge."""
-        return self.statics.algorithm.batch * self.statics.problem.delta
+        return self.statics.algorithm.mean_weight * self.statics.problem.delta
 
     @property
     def edges(self) -> tuple[float, float]:
@@ -169,7 +170,7 @@ class Spectrum:
         turn = np.array([[1.0, 0.0], [-m / across, 1 / across]])
         curvature = turn @ np.array([[y1y1, y1h], [y1h, hh]]) @ turn.T
         pull = -st.effective_ridge / p.alpha * np.array([m, across])  # <l' y>: the ridge balances the forces
-        weight = st.algorithm.batch * p.alpha
+        weight = st.algorithm.mean_weight * p.alpha
         return weight * curvature, weight * np.outer(pull, pull) / st.square_slope
 
 
@@ -181,7 +182,7 @@ def hessian_spectrum(problem: Problem, algorithm: Algorithm | None = None) -> Sp
     problem
         As for :func:`~sgdnoise.solve_statics`.
     algorithm
-        Its batch fraction multiplies the data term of the Hessian; :class:`~sgdnoise.GD` unless given.
+        Its mean weight multiplies the data term of the Hessian; :class:`~sgdnoise.GD` unless given.
 
     Examples
     --------

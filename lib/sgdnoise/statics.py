@@ -2,8 +2,8 @@ r"""Where training ends: the ridge minimiser in the high-dimensional limit, with
 
 Gradient descent ends at the minimum of Eq. (1) of the paper. The gradient of SGD is on average :math:`b` times the
 data term plus the whole ridge, so that with a small learning rate it ends at the minimum with :math:`\lambda`
-replaced by :math:`\rho=\lambda/b`. Order parameters of that minimum, with :math:`u\sim N(m,\Delta q)` and
-:math:`k=1+\Delta V`:
+replaced by :math:`\rho=\lambda/b`; where the gradient is the mean over the batch, :math:`\rho=\lambda`. Order
+parameters of that minimum, with :math:`u\sim N(m,\Delta q)` and :math:`k=1+\Delta V`:
 
 .. math:: \frac1V = \rho + \frac{\alpha\Delta}{k}\Pr(u<\kappa),\qquad
           m = \frac{\alpha V}{k}E[(\kappa-u)_+], \\
@@ -29,12 +29,16 @@ from scipy.special import ndtr
 
 from sgdnoise import _checks
 from sgdnoise._gauss import hinge_moments
-from sgdnoise.algorithms import GD, SGD, Algorithm, PersistentSGD
+from sgdnoise.algorithms import GD, Algorithm, PersistentSGD
 from sgdnoise.losses import Square, SquaredHinge
+from sgdnoise.modes import motion_of
 from sgdnoise.problem import Problem
+from sgdnoise.random.batches import Covariance
 from sgdnoise.results import generalisation_error
 
 Moments = Callable[[float], tuple[float, float, float]]
+
+TINY = 1e-9  # a learning rate at which every sampling process exists
 
 
 @dataclass(frozen=True)
@@ -81,26 +85,35 @@ class Statics:
 
     @property
     def force_variance(self) -> float:
-        r"""Variance of the sampling force on one weight, :math:`b(1-b)\alpha\Delta\langle\ell'^2\rangle`."""
-        if not isinstance(self.algorithm, GD | SGD):
-            raise ValueError(
-                "algorithm must be a sgdnoise.GD, SGD or PersistentSGD for the variance of its force to be known, got "
-                f"{self.algorithm!r}"
-            )
-        b = self.algorithm.batch
-        return b * (1 - b) * self.problem.alpha * self.problem.delta * self.square_slope
+        r"""Variance of the sampling force on one weight, :math:`c_0\alpha\Delta\langle\ell'^2\rangle`.
+
+        :math:`c_0` is the variance of the weight of a sample: :math:`b(1-b)` for a sum over the batch,
+        :math:`(1-b)/b` for its mean.
+        """
+        return self._force(float(self._covariance.values[0]))
 
     @property
     def temperature_slope(self) -> float:
-        r"""Half the force variance, the limit of :math:`T_\mathrm{eff}/dt` at short lag for a vanishing learning rate.
+        r"""Limit of :math:`T_\mathrm{eff}/dt` at a short lag for a vanishing learning rate.
 
-        With momentum :math:`\beta` it is :math:`1/(1-\beta)` times that: in the time :math:`t/(1-\beta)` the weights
-        follow the same equation with that learning rate. Zero without noise. Infinite for persistent SGD, whose
-        temperature stays finite when the learning rate vanishes; see :func:`sgdnoise.linear_response` for it.
+        It is half the power of the sampling force at frequency zero: half its variance for SGD. It vanishes without
+        noise, and for shuffled epochs, whose batches compensate each other within every epoch. With momentum
+        :math:`\beta` it is :math:`1/(1-\beta)` times as large: in the time :math:`t/(1-\beta)` the weights follow the
+        same equation with that learning rate. It is infinite for persistent SGD and for Langevin descent, whose
+        temperatures stay finite when the learning rate vanishes; see :func:`sgdnoise.linear_response` for them.
         """
-        if isinstance(self.algorithm, PersistentSGD) and self.force_variance > 0:
+        persistent = isinstance(self.algorithm, PersistentSGD) and self.force_variance > 0
+        if persistent or self.algorithm.noise(1.0) > 0:
             return math.inf
-        return 0.5 * self.force_variance / (1 - self.algorithm.momentum)
+        return 0.5 * self._force(self._covariance.total) / (1 - self.algorithm.momentum)
+
+    @property
+    def _covariance(self) -> Covariance:
+        """Autocovariance of the batches at a small learning rate."""
+        return motion_of(self.algorithm, TINY, self.problem.ridge).covariance
+
+    def _force(self, variance: float) -> float:
+        return variance * self.problem.alpha * self.problem.delta * self.square_slope
 
 
 def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Statics:
@@ -111,7 +124,7 @@ def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Stati
     problem
         Loss :data:`~sgdnoise.squared_hinge` or :data:`~sgdnoise.square`.
     algorithm
-        :class:`~sgdnoise.GD` unless given. Only the batch fraction enters, through :math:`\lambda/b`. Gradient
+        :class:`~sgdnoise.GD` unless given. Only the mean weight of a sample enters, through :math:`\lambda/b`. Gradient
         descent ends there at any stable learning rate, SGD in the limit of a small one, persistent SGD when both
         the learning rate and the persistence are small.
 
@@ -139,7 +152,7 @@ def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Stati
         )
     if problem.ridge == 0:
         _check_unique(problem)
-    ridge = problem.ridge / algorithm.batch
+    ridge = problem.ridge / algorithm.mean_weight
     hinge = isinstance(problem.loss, SquaredHinge)
     if hinge and problem.margin <= 0:  # w=0 has no loss at all
         return Statics(problem, algorithm, ridge, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, susceptibility=1 / ridge)

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdnoise.algorithms import Update
 from sgdnoise.dmft.population import Population
-from sgdnoise.dmft.weights import Weights
+from sgdnoise.dmft.weights import Rule, Weights
 
 Array = NDArray[np.float64]
 
@@ -28,10 +27,10 @@ class Solution(NamedTuple):
     residual: float = 0.0
 
 
-def solve_causal(population: Population, update: Update, tick: Callable[[int], object] = int) -> Solution:
+def solve_causal(population: Population, rule: Rule, tick: Callable[[int], object] = int) -> Solution:
     """Solve the theory for one population, step by step; ``tick`` is called after each."""
     steps = population.steps
-    weights = Weights(population.problem, update, population.dt, steps, population.replicas)
+    weights = Weights(population.problem, rule, steps, population.replicas)
     value, unsatisfied = np.empty(steps + 1), np.empty(steps + 1)
     for t in range(steps + 1):
         r = population.fields(t, weights.m[t], weights.L, weights.G)

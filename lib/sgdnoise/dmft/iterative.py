@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdnoise.algorithms import Update
 from sgdnoise.dmft.causal import Solution
 from sgdnoise.dmft.population import Averages, Population
-from sgdnoise.dmft.weights import Weights
+from sgdnoise.dmft.weights import Rule, Weights
 
 Array = NDArray[np.float64]
 
@@ -53,7 +52,7 @@ class Kernels(NamedTuple):
 
 def solve_iterative(
     population: Population,
-    update: Update,
+    rule: Rule,
     control: Control,
     rng: np.random.Generator,
     tick: Callable[[int], object] = int,
@@ -62,7 +61,7 @@ def solve_iterative(
     kernels = guess(population, rng)
     iteration, residual = 0, np.inf
     while residual > control.tolerance and iteration < control.max_iterations:
-        weights = integrate(population, update, kernels)
+        weights = integrate(population, rule, kernels)
         measured, value, unsatisfied = sweep(population, weights)
         residual = measured.difference(kernels)
         kernels = kernels.mixed(measured, 1 - control.damping)
@@ -81,9 +80,9 @@ def guess(population: Population, rng: np.random.Generator) -> Kernels:
     return Kernels(mu, M, scale, np.diag(memory))
 
 
-def integrate(population: Population, update: Update, kernels: Kernels) -> Weights:
+def integrate(population: Population, rule: Rule, kernels: Kernels) -> Weights:
     """Solve the equations of the weights for given kernels."""
-    weights = Weights(population.problem, update, population.dt, population.steps, population.replicas)
+    weights = Weights(population.problem, rule, population.steps, population.replicas)
     for t in range(population.steps):
         weights.step(t, kernels.row(t))
     return weights

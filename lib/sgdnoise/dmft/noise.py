@@ -120,7 +120,7 @@ def _substitute(A: Array, B: Array) -> None:
             B[i, j] /= A[i, i]
 
 
-@jit(nogil=True)
+@jit(allocates=True, nogil=True)
 def _combine(share: Share, X: Array, B: Array) -> None:
     r"""Replace :math:`[X_1, X_2]` by :math:`X_1B+[0, X_2]`, four rows of a block at a time, strips in registers."""
     frame, columns = B.shape
@@ -132,13 +132,13 @@ def _combine(share: Share, X: Array, B: Array) -> None:
         for left in range(0, columns, STRIP):
             filled = min(left + STRIP, frame)  # B is zero below its diagonal
             for p in range(0, rows, 4):
-                q, r, s = min(p + 1, rows - 1), min(p + 2, rows - 1), min(p + 3, rows - 1)  # the last may come again
-                a, b, c, d = load(new, p, left), load(new, q, left), load(new, r, left), load(new, s, left)
+                p1, p2, p3 = min(p + 1, rows - 1), min(p + 2, rows - 1), min(p + 3, rows - 1)  # the last may come again
+                a, b, c, d = load(new, p, left), load(new, p1, left), load(new, p2, left), load(new, p3, left)
                 for i in range(filled):
                     x = load(B, i, left)
-                    a, b = add_multiple(a, old[p, i], x), add_multiple(b, old[q, i], x)
-                    c, d = add_multiple(c, old[r, i], x), add_multiple(d, old[s, i], x)
+                    a, b = add_multiple(a, old[p, i], x), add_multiple(b, old[p1, i], x)
+                    c, d = add_multiple(c, old[p2, i], x), add_multiple(d, old[p3, i], x)
                 store(new, p, left, a)
-                store(new, q, left, b)
-                store(new, r, left, c)
-                store(new, s, left, d)
+                store(new, p1, left, b)
+                store(new, p2, left, c)
+                store(new, p3, left, d)

@@ -157,12 +157,12 @@ def _sums(share: Share, t: int, step: float, G: Array, now: Forces, active: Acti
             _respond(t, Span(a, begin, end), step, G, now.bend, active, out[chunk, 2])
 
 
-@jit(fastmath={"contract"})
+@jit(allocates=True, fastmath={"contract"})
 def _respond(t: int, span: Span, step: float, G: Array, bend: Array, active: Active, out: Array) -> None:
     """Add the responses of some paths to earlier pushes, a strip of times after the other, backwards.
 
     First, path by path, the active times within a strip; then what they add to all earlier strips, for which a tile of
-    ``G`` serves all paths in turn. ``D[q, k]`` is the response of path ``who[q]`` to a push at ``k-1``.
+    ``G`` serves all paths in turn. ``D[member, k]`` is the response of path ``who[member]`` to a push at ``k-1``.
     """
     a, kick, stiff = span.replica, active.kick, active.stiff
     who, todo, found = np.empty(_PATHS, np.int64), np.empty(_PATHS, np.int64), np.empty(_PATHS, np.int64)
@@ -174,26 +174,27 @@ def _respond(t: int, span: Span, step: float, G: Array, bend: Array, active: Act
         while p < span.last and members < _PATHS:
             if bend[a, p] != 0.0:
                 who[members], todo[members] = p, active.length[a, p]
-                D[members, :end] = G[t, :end]
+                for left in range(0, end, STRIP):  # by strips: of an assignment, Numba compiles the text of errors too
+                    store(D, members, left, load(G, t, left))
                 members += 1
             p += 1
         for low in range(t // STRIP * STRIP, -1, -STRIP):
-            for q in range(members):
-                o, n, j = who[q], todo[q], 0
+            for member in range(members):
+                o, n, j = who[member], todo[member], 0
                 while n > 0 and kick[a, o, n - 1] >= low:
                     n -= 1
                     k = int(kick[a, o, n])
-                    when[q, j], d[q, j] = k - 1, -step * stiff[a, o, n] * D[q, k]
-                    out[k - 1] += bend[a, o] * d[q, j]
-                    store(D, q, low, add_multiple(load(D, q, low), d[q, j], load(G, k - 1, low)))
+                    when[member, j], d[member, j] = k - 1, -step * stiff[a, o, n] * D[member, k]
+                    out[k - 1] += bend[a, o] * d[member, j]
+                    store(D, member, low, add_multiple(load(D, member, low), d[member, j], load(G, k - 1, low)))
                     j += 1
-                todo[q], found[q] = n, j
+                todo[member], found[member] = n, j
             for left in range(0, low, STRIP):
-                for q in range(members):
-                    v = load(D, q, left)
-                    for j in range(found[q]):
-                        v = add_multiple(v, d[q, j], load(G, when[q, j], left))
-                    store(D, q, left, v)
+                for member in range(members):
+                    v = load(D, member, left)
+                    for j in range(found[member]):
+                        v = add_multiple(v, d[member, j], load(G, when[member, j], left))
+                    store(D, member, left, v)
 
 
 @jit()

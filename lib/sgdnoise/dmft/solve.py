@@ -17,6 +17,7 @@ from sgdnoise.algorithms import Algorithm, check_learning_rate, check_update
 from sgdnoise.dmft.causal import Solution, solve_causal
 from sgdnoise.dmft.iterative import Control, solve_iterative
 from sgdnoise.dmft.population import Population
+from sgdnoise.dmft.weights import Rule
 from sgdnoise.problem import Problem
 from sgdnoise.progress import bar as progress_bar
 from sgdnoise.random import batches
@@ -108,10 +109,11 @@ def solve_dmft(
     -------
     xarray.Dataset
         ``magnetization``, ``norm``, ``loss``, ``error``, ``unsatisfied`` and, with two replicas, ``distance``, with
-        dimensions (realisation, time); ``correlation`` :math:`C(t,t_w)`, ``integrated_response``
-        :math:`\chi(t,t_w)=dt\sum_{s=t_w+1}^tR(s,t_w)` and, with two replicas, ``cross_correlation``
-        :math:`C_{12}(t,t_w)`, with dimensions (realisation, waiting_time, time), NaN before the waiting time.
-        The attribute ``repairs`` counts the times at which the noise was not positive and had to be made so.
+        dimensions (realisation, time); ``correlation`` :math:`C(t,t_w)`, ``response`` :math:`R(t,t_w)`,
+        ``integrated_response`` :math:`\chi(t,t_w)=dt\sum_{s=t_w+1}^tR(s,t_w)` and, with two replicas,
+        ``cross_correlation`` :math:`C_{12}(t,t_w)`, with dimensions (realisation, waiting_time, time), NaN before the
+        waiting time. The attribute ``repairs`` counts the times at which the noise was not positive and had to be made
+        so.
 
     Raises
     ------
@@ -155,6 +157,7 @@ def solve_dmft(
     process, update = algorithm.sampling(dt), algorithm.update(dt, problem.ridge)
     batches.check(process)
     check_update(update)
+    rule = Rule(update, dt, _checks.real(f"noise of {type(algorithm).__name__}", algorithm.noise(dt), at_least=0))
     needed = memory_needed(steps, paths, replicas, realisations, waiting.size)
     _checks.memory(needed, f"paths={paths} with {steps} steps and {waiting.size} waiting times")
 
@@ -167,9 +170,9 @@ def solve_dmft(
             drawing, guessing = stream.spawn(2)
             population = Population.draw(problem, process, dt, (steps, replicas, paths), variance_reduction, drawing)
             if method == "causal":
-                solution = solve_causal(population, update, bar.update)
+                solution = solve_causal(population, rule, bar.update)
             else:
-                solution = solve_iterative(population, update, control, np.random.default_rng(guessing), bar.update)
+                solution = solve_iterative(population, rule, control, np.random.default_rng(guessing), bar.update)
             bar.update((done + 1) * rounds - bar.n)  # an iteration may need fewer rounds
             solutions.append((solution.iterations, solution.residual, solution.weights.repairs))
             for name, values in observables(solution, problem, waiting).items():
@@ -211,6 +214,7 @@ def observables(solution: Solution, problem: Problem, waiting: NDArray[np.intp])
     m, q = weights.m, weights.norm()
     early = np.arange(m.size) < waiting[:, None]
     correlation = weights.correlations(waiting) + np.outer(m[waiting], m)
+    response = weights.response(waiting)
     columns = {
         "magnetization": m,
         "norm": q,
@@ -218,7 +222,8 @@ def observables(solution: Solution, problem: Problem, waiting: NDArray[np.intp])
         "error": results.generalisation_error(m, q, problem.delta),
         "unsatisfied": solution.unsatisfied,
         "correlation": np.where(early, np.nan, correlation[0]),
-        "integrated_response": np.where(early, np.nan, weights.integrated_response(waiting)),
+        "response": np.where(early, np.nan, response),
+        "integrated_response": np.where(early, np.nan, weights.dt * np.cumsum(response, axis=1)),
     }
     if len(correlation) == 2:
         columns["distance"] = weights.distance()
@@ -231,7 +236,7 @@ def memory_needed(steps: int, paths: int, replicas: int, realisations: int, wait
     normals = 2 * 8 * paths * (replicas * (steps + 1) + 34)  # as drawn, and once more while they are made orthogonal
     lists = replicas * paths * (steps * (4 + 8 + 8) + 8 * 8)
     triangles = 8 * (steps + 1) * (steps + 128) * (2 + 2 * replicas)
-    output = 8 * (2 * realisations + 3) * (1 + replicas) * waiting * (steps + 1)
+    output = 8 * (2 * realisations + 3) * (2 + replicas) * waiting * (steps + 1)
     return float(normals + lists + triangles + output)
 
 

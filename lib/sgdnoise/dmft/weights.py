@@ -1,6 +1,7 @@
 r"""The state of the weights: magnetization, propagator and correlation, grown by one row a step."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,14 @@ from sgdnoise.problem import Problem
 from sgdnoise.vectors.lanes import pitch
 
 Array = NDArray[np.float64]
+
+
+class Rule(NamedTuple):
+    """How the weights move: update rule, learning rate, and white noise on the gradient of each weight."""
+
+    update: Update
+    dt: float
+    noise: float = 0.0
 
 
 class Weights:
@@ -32,9 +41,9 @@ class Weights:
         Number of times that the covariance of the noise was not positive.
     """
 
-    def __init__(self, problem: Problem, update: Update, dt: float, steps: int, replicas: int) -> None:
+    def __init__(self, problem: Problem, rule: Rule, steps: int, replicas: int) -> None:
         """Start at time zero, at rest."""
-        self.problem, self.update, self.dt = problem, update, dt
+        self.problem, self.rule, self.dt = problem, rule, rule.dt
         # Two replicas start at the same point: their sum over sqrt(2) has twice the variance, their difference none.
         self.start = np.sqrt(problem.init_variance * np.array([1.0] if replicas == 1 else [2.0, 0.0]))
         self.m = np.zeros(steps + 1)
@@ -50,8 +59,10 @@ class Weights:
     def step(self, t: int, averages: Averages) -> None:
         """Go from ``t`` to ``t+1`` with the averages over paths at ``t``."""
         mu, M, scale, Gamma = averages
-        self.m[t + 1], self.m_velocity = self.update.step(self.m[t], self.m_velocity, mu)
-        triangles.propagator_row(t, self.update, Gamma, self.G, self.velocity)
+        M = M.copy()
+        M[:, t] += self.rule.noise**2  # independent in two replicas, so it is the same in their sum and difference
+        self.m[t + 1], self.m_velocity = self.rule.update.step(self.m[t], self.m_velocity, mu)
+        triangles.propagator_row(t, self.rule.update, Gamma, self.G, self.velocity)
         for a, start in enumerate(self.start):
             self.repairs += triangles.noise_row(t, M[a], scale, self.Lambda[a])
             triangles.factor_row(t + 1, self.dt, start, self.G, self.Lambda[a], self.L[a])
@@ -84,7 +95,7 @@ class Weights:
         r"""Distance between two replicas, :math:`d=\sqrt{2C_-(t,t)}` (``eq-distance`` of the book)."""
         return np.asarray(math.sqrt(2) * np.sqrt(np.sum(self.L[1] ** 2, axis=1)))
 
-    def integrated_response(self, waiting: NDArray[np.intp]) -> Array:
-        r"""Return :math:`\chi(t,t_w)=dt\sum_{s=t_w+1}^{t}R(s,t_w)`, shape (waiting, steps+1); zero up to ``t_w``."""
+    def response(self, waiting: NDArray[np.intp]) -> Array:
+        r"""Return :math:`R(t,t_w)`, shape (waiting, steps+1); zero up to ``t_w``, then :math:`R(t_w+1,t_w)=1`."""
         response = np.pad(self.G[:, 1 : self.m.size], ((0, 0), (0, 1)))  # a push at the last step is felt by nobody
-        return np.asarray(self.dt * np.cumsum(response[:, waiting], axis=0).T)
+        return np.ascontiguousarray(response[:, waiting].T)

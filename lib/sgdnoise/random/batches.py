@@ -12,6 +12,9 @@ A sampling process is a record (see :mod:`sgdnoise.parts`) with scalar methods, 
 ``partition()``
     Whether samples of one state share the unit interval equally (below) instead of drawing ``u`` independently. By
     default they do not.
+``covariance``
+    A property, not needed by the engines: the autocovariance of the weight, a :class:`Covariance`. Without it
+    :func:`~sgdnoise.linear_response` does not know the process.
 
 Random numbers are a function of the key of a column, the sample and the step, so they can be drawn in any order and by
 any thread. Where samples of one state *share* the unit interval, their random numbers are
@@ -36,6 +39,19 @@ Array = NDArray[np.float64]
 States = NDArray[np.int32]
 
 UNIT = 2.0**-30  # random numbers are whole multiples of this
+
+
+class Covariance(NamedTuple):
+    """Autocovariance of the weight of a sample: ``values`` at lags 0, 1, ..., then shrinking by ``ratio`` a step."""
+
+    values: Array
+    ratio: float
+
+    @property
+    def total(self) -> float:
+        """Sum over all lags of either sign: the power at frequency zero."""
+        tail = self.values[-1] * self.ratio / (1 - self.ratio)
+        return float(self.values[0] + 2 * (self.values[1:].sum() + tail))
 
 
 class Sampling(Protocol):
@@ -85,6 +101,7 @@ class Batches(NamedTuple):
     order : memory for a permutation where samples of one state share the unit interval, else None
     state : of every sample, (columns, samples)
     weight : of every sample in the gradient, (columns, samples)
+    word : memory for the random words of a column, (2, half of the samples)
     """
 
     process: Sampling
@@ -93,6 +110,7 @@ class Batches(NamedTuple):
     order: NDArray[np.int64] | None
     state: States
     weight: Floating
+    word: NDArray[np.uint32]
 
 
 def new_batches(
@@ -105,14 +123,15 @@ def new_batches(
     table = np.array([list(process) for process in processes], dtype=np.float64).reshape(len(processes), -1)
     state = np.full((len(processes), samples), -1, np.int32)
     order = np.arange(samples) if shared or processes[0].partition() else None
-    return Batches(processes[0], table, keys, order, state, np.zeros(state.shape, dtype))
+    word = np.empty((2, (samples + 1) // 2), np.uint32)
+    return Batches(processes[0], table, keys, order, state, np.zeros(state.shape, dtype), word)
 
 
 @jit(nogil=True)
 def draw_batches(step: int, chosen: NDArray[np.int64], batches: Batches) -> None:
     """Draw the weights of a step, and the states after it, of the chosen columns, those with equal keys in a row."""
     samples = batches.state.shape[1]
-    word, drawn = np.empty((2, (samples + 1) // 2), np.uint32), -1
+    word, drawn = batches.word, -1
     for c in chosen:
         process, state, weight = parts.pick(batches.process, batches.table, c), batches.state[c], batches.weight[c]
         if not process.random(step):
@@ -138,33 +157,47 @@ def _draw(
 ) -> None:
     """Draw the weights of one column; without an ``order``, samples are independent."""
     half = word.shape[1]
-    if order is None:
-        for i in range(half):
-            u = np.float64(np.int32(word[0, i] >> np.uint32(2))) * UNIT
-            weight[i], state[i] = process.draw(step, state[i], u)
-        for i in range(half, state.size):
-            u = np.float64(np.int32(word[1, i - half] >> np.uint32(2))) * UNIT
-            weight[i], state[i] = process.draw(step, state[i], u)
-    else:
-        most = np.int32(0)
-        for i in range(state.size):
-            order[i] = i
-            most = max(most, state[i])
-        for i in range(state.size - 1):  # Fisher and Yates
-            one = word[i // half, i % half]
-            j = i + np.int64((np.uint64(one) * np.uint64(state.size - i)) >> np.uint64(32))
-            order[i], order[j] = order[j], order[i]
-        size, place = np.zeros(most + 2, np.int64), np.empty(most + 2)
-        for i in range(state.size):
-            size[state[i] + 1] += 1
-        for group in range(most + 2):  # counters that no sample uses
-            one, _ = threefry(key[0], key[1], np.uint32(half + group), np.uint32(step))
-            place[group] = np.float64(np.int32(one >> np.uint32(2))) * UNIT
-        for i in order:
-            group = state[i] + 1
-            u = place[group] / size[group]
-            place[group] += 1.0
-            weight[i], state[i] = process.draw(step, state[i], u)
+    if order is not None:
+        _share(process, step, key, word, order, state, weight)
+        return
+    for i in range(half):
+        u = np.float64(np.int32(word[0, i] >> np.uint32(2))) * UNIT
+        weight[i], state[i] = process.draw(step, state[i], u)
+    for i in range(half, state.size):
+        u = np.float64(np.int32(word[1, i - half] >> np.uint32(2))) * UNIT
+        weight[i], state[i] = process.draw(step, state[i], u)
+
+
+@jit(allocates=True, nogil=True)
+def _share(
+    process: Sampling,
+    step: int,
+    key: Keys,
+    word: NDArray[np.uint32],
+    order: NDArray[np.int64],
+    state: States,
+    weight: Floating,
+) -> None:
+    """Draw the weights of one column, in which samples of one state share the unit interval."""
+    half, most = word.shape[1], np.int32(0)
+    for i in range(state.size):
+        order[i] = i
+        most = max(most, state[i])
+    for i in range(state.size - 1):  # Fisher and Yates
+        one = word[i // half, i % half]
+        j = i + np.int64((np.uint64(one) * np.uint64(state.size - i)) >> np.uint64(32))
+        order[i], order[j] = order[j], order[i]
+    size, place = np.zeros(most + 2, np.int64), np.empty(most + 2)
+    for i in range(state.size):
+        size[state[i] + 1] += 1
+    for group in range(most + 2):  # counters that no sample uses
+        one, _ = threefry(key[0], key[1], np.uint32(half + group), np.uint32(step))
+        place[group] = np.float64(np.int32(one >> np.uint32(2))) * UNIT
+    for i in order:
+        group = state[i] + 1
+        u = place[group] / size[group]
+        place[group] += 1.0
+        weight[i], state[i] = process.draw(step, state[i], u)
 
 
 def sample_weights(process: Sampling, samples: int, steps: int, seed: np.random.SeedSequence) -> Array:

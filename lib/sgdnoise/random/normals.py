@@ -55,9 +55,9 @@ def _split(bits: NDArray[np.int32], mantissa: NDArray[np.int32], exponent: Float
 
 
 @jit(nogil=True)
-def _radius(mantissa: Floating, exponent: Floating, r: Floating) -> None:
-    r""":math:`r = \sqrt{-2\ln u}`; the polynomial is that of the Cephes library."""
-    for j in range(r.size):
+def _radius(mantissa: Floating, exponent: Floating, radius: Floating) -> None:
+    r"""Radius :math:`\sqrt{-2\ln u}`; the polynomial is that of the Cephes library."""
+    for j in range(radius.size):
         f = mantissa[j] - F(1)
         g = f * f
         p = F(7.0376836292e-2) * f - F(1.1514610310e-1)
@@ -69,13 +69,29 @@ def _radius(mantissa: Floating, exponent: Floating, r: Floating) -> None:
         p = p * f - F(2.4999993993e-1)
         p = p * f + F(3.3333331174e-1)
         square = F(-2) * (f + (p * f * g - F(0.5) * g) + exponent[j] * LN2)
-        r[j] = np.sqrt(square if square > F(0) else F(0))
+        radius[j] = np.sqrt(square if square > F(0) else F(0))
 
 
 @jit(nogil=True)
-def _place(mean: np.float32, scale: np.float32, r: Single, c: Single, out: Single) -> None:
+def _place(mean: np.float32, scale: np.float32, radius: Single, c: Single, out: Single) -> None:
     for j in range(out.size):
-        out[j] = mean + scale * (r[j] * c[j])
+        out[j] = mean + scale * (radius[j] * c[j])
+
+
+@jit(nogil=True)
+def inverse_normal(u: float) -> float:
+    r"""Return :math:`z` with :math:`\Phi(z)=u`, to seven digits (Wichura's algorithm AS 241, its shorter form)."""
+    centred = u - 0.5
+    if abs(centred) <= 0.425:
+        t = 0.180625 - centred * centred
+        top = ((5.9109374720e1 * t + 1.5929113202e2) * t + 5.0434271938e1) * t + 3.3871327179
+        return centred * top / (((6.7187563600e1 * t + 7.8757757664e1) * t + 1.7895169469e1) * t + 1.0)
+    # The smallest random number, zero, stands for the interval up to the next. So the far tail, where the algorithm
+    # has a third branch, is never reached.
+    t = math.sqrt(-math.log(max(min(u, 1.0 - u), 2.0**-31))) - 1.6
+    top = ((1.7023821103e-1 * t + 1.3067284816) * t + 2.7568153900) * t + 1.4234372777
+    z = top / ((1.2021132975e-1 * t + 7.3700164250e-1) * t + 1.0)
+    return z if centred > 0 else -z
 
 
 class Buffers(NamedTuple):
@@ -86,23 +102,33 @@ class Buffers(NamedTuple):
     bits: NDArray[np.int32]
 
 
+def new_buffers(length: int) -> Buffers:
+    """Return memory for rows of this length."""
+    # One cache line between the rows, so that the compiler's test for overlap never sees them touch.
+    half = (length + 1) // 2
+    real = np.empty((5, half + 16), np.float32)
+    return Buffers(np.empty((2, half + 16), np.uint32), real, real.view(np.int32))
+
+
 @jit(nogil=True)
-def _fill(key: Keys, mean: np.float32, scale: np.float32, length: int, buffers: Buffers, out: Single) -> None:
-    """Fill row ``mu`` with ``mean + scale z``; the counter is (place in the row, row)."""
+def fill_rows(
+    key: Keys, first_row: int, mean: np.float32, scale: np.float32, length: int, buffers: Buffers, out: Single
+) -> None:
+    """Fill rows with ``mean + scale z``, from ``first_row`` of a stream on; the counter is (place in the row, row)."""
     half = (length + 1) // 2
     word, real, bits = buffers.word, buffers.real, buffers.bits
     # Rows of whole arrays, cut here: the compiler then knows that neighbours in a row are neighbours in memory.
     first, second = word[0, :half], word[1, :half]
     u, cosine, sine = real[0, :half], real[1, :half], real[2, :half]
     mantissa, exponent = real[3, :half], real[4, :half]
-    for mu in range(out.shape[0]):
-        words(key[0], key[1], np.uint32(mu), first, second)
+    for row in range(out.shape[0]):
+        words(key[0], key[1], np.uint32(first_row + row), first, second)
         _uniform(first, u)
         _rotation(second, cosine, sine)
         _split(bits[0, :half], bits[3, :half], exponent)
         _radius(mantissa, exponent, u)
-        _place(mean, scale, u, cosine, out[mu, :half])
-        _place(mean, scale, u, sine, out[mu, half:length])
+        _place(mean, scale, u, cosine, out[row, :half])
+        _place(mean, scale, u, sine, out[row, half:length])
 
 
 def fill_normal(key: Keys, length: int, out: Floating, mean: float = 0.0, scale: float = 1.0) -> Floating:
@@ -110,16 +136,13 @@ def fill_normal(key: Keys, length: int, out: Floating, mean: float = 0.0, scale:
 
     The normals :math:`z` are those of float32 whatever the type of ``out``: both precisions see the same data.
     """
-    # One cache line between the rows, so that the compiler's test for overlap never sees them touch.
-    half = (length + 1) // 2
-    real = np.empty((5, half + 16), np.float32)
-    buffers = Buffers(np.empty((2, half + 16), np.uint32), real, real.view(np.int32))
+    buffers = new_buffers(length)
     with np.errstate(over="ignore"):  # words of the generator wrap around
         if out.dtype == np.float32:
-            _fill(key, F(mean), F(scale), length, buffers, out)
+            fill_rows(key, 0, F(mean), F(scale), length, buffers, out)
         else:
             z = np.empty((out.shape[0], length), np.float32)
-            _fill(key, F(0), F(1), length, buffers, z)
+            fill_rows(key, 0, F(0), F(1), length, buffers, z)
             np.multiply(z, scale, out=out[:, :length], dtype=np.float64)
             out[:, :length] += mean
     return out

@@ -20,10 +20,10 @@ def stream_key(stream: np.random.SeedSequence) -> Keys:
 
 
 @jit()
-def _mix(a: np.uint32, b: np.uint32, r: np.uint32) -> tuple[np.uint32, np.uint32]:
-    """One round: add, rotate by ``r``, exclusive or. The casts keep every word in a 32-bit lane."""
+def _mix(a: np.uint32, b: np.uint32, turn: np.uint32) -> tuple[np.uint32, np.uint32]:
+    """One round: add, rotate by ``turn``, exclusive or. The casts keep every word in a 32-bit lane."""
     a = np.uint32(a + b)
-    b = np.uint32(np.uint32(b << r) | np.uint32(b >> np.uint32(np.uint32(32) - r)))
+    b = np.uint32(np.uint32(b << turn) | np.uint32(b >> np.uint32(np.uint32(32) - turn)))
     return a, np.uint32(b ^ a)
 
 

@@ -12,6 +12,7 @@ response ride along:
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
 from sgdnoise.algorithms import Update
@@ -32,13 +33,17 @@ class Block(NamedTuple):
     number: Rows  # how many of them
     products: Floating  # lane vectors of their products with each column, or tangent vector, (vectors, BLOCK, lanes)
     coefficients: Floating  # slopes of columns, products of tangent vectors, and last curvatures, (vectors + 1, BLOCK)
+    some: NDArray[np.uint8]  # whether a row is in the batch of some column, (samples,)
+    touched: Rows  # the rows that are, (samples + 1,)
 
 
 class Later(NamedTuple):
     """Losses to be worked out in one pass over the data, for several columns and recorded steps."""
 
     waiting: Rows  # how many do, one number
+    order: Rows  # their numbers, 0, 1, ...
     weights: Floating  # (waiting, padded features)
+    h: Floating  # memory for their pre-activations, (waiting, samples)
     place: Rows  # run, replica and recorded step of each, (waiting, 3)
 
 
@@ -59,14 +64,14 @@ class FeatureSpace(NamedTuple):
     def gradients(self, step: int, chosen: Rows, weight: Floating, tangents: Tangents | None) -> None:  # noqa: ARG002
         """Gradients of the chosen columns and of their tangent vectors."""
         A, block, many, strip = self.A, self.block, chosen.size, strip_of(self.A)
-        G = self.vectors.x_gradient
+        gradient = self.vectors.x_gradient
         for c in chosen:
-            G[c] = 0
+            gradient[c] = 0
             self.known[c] = self.full[c]
             if tangents is not None:
                 first = c * tangents.x_probes.shape[0]
                 tangents.vectors.x_gradient[first : first + tangents.live[c]] = 0
-        touched = _touched(weight, chosen)
+        touched = block.touched[: _touch(weight, chosen, block)]
         for start in range(0, touched.size, BLOCK):
             for i in range((many + 1) // 2):
                 c, d = _pair(chosen, i)
@@ -76,9 +81,8 @@ class FeatureSpace(NamedTuple):
                 _slopes_of_pair(i, chosen, self.objective, weight, self.h, block)
             for j in range(0, self.w.shape[1], strip):
                 for i in range((many + 1) // 2):
-                    c, d = _pair(chosen, i)
-                    p, q = block.coefficients[2 * i], block.coefficients[2 * i + 1]
-                    sum_strip(A, block.rows[i], block.number[i], j, p, q, G, c, d, j)
+                    first, second = block.coefficients[2 * i], block.coefficients[2 * i + 1]
+                    sum_strip(A, block.rows[i, : block.number[i]], j, first, second, gradient, _pair(chosen, i), j)
             if tangents is not None:
                 for i in range(many):
                     if tangents.live[chosen[i]] > 0:
@@ -88,8 +92,8 @@ class FeatureSpace(NamedTuple):
     def loss(self, c: int) -> float:
         """Loss of all samples, without ridge, of a column with full batches."""
         total = 0.0
-        for mu in range(self.h.shape[1]):
-            total += self.objective.loss.value(self.h[c, mu], self.objective.margin)
+        for sample in range(self.h.shape[1]):
+            total += self.objective.loss.value(self.h[c, sample], self.objective.margin)
         return total
 
     def descend(self, c: int, update: Update, tangents: Tangents | None) -> None:
@@ -102,15 +106,15 @@ class FeatureSpace(NamedTuple):
             for t in range(first, first + tangents.live[c]):
                 _descend(t, update, tangents.vectors)
 
-    def record_loss(self, c: int, i: int, r: int, at: int, log: Log) -> None:
+    def record_loss(self, c: int, i: int, replica: int, at: int, log: Log) -> None:
         """Write down the loss of a column now, if its pre-activations are known, or later with others."""
         if self.known[c]:
-            write_loss(self.h[c], self.objective, i, r, at, log)
+            write_loss(self.h[c], self.objective, i, replica, at, log)
             return
         later = self.later
         n = later.waiting[0]
         copy_row(self.w, c, later.weights, n)
-        later.place[n, 0], later.place[n, 1], later.place[n, 2] = i, r, at
+        later.place[n, 0], later.place[n, 1], later.place[n, 2] = i, replica, at
         later.waiting[0] = n + 1
         if n + 1 == later.weights.shape[0]:
             _settle(self.A, self.objective, self.block, later, log)
@@ -152,8 +156,16 @@ def feature_space(
                 number=np.zeros((many + 1) // 2, np.int64),
                 products=aligned((max(many + many % 2, tangents), BLOCK, lanes(kind)), kind),
                 coefficients=aligned((many + many % 2 + tangents + 1, BLOCK), kind),
+                some=np.zeros(A.shape[0], np.uint8),
+                touched=np.zeros(A.shape[0] + 1, np.int64),
             ),
-            later=Later(np.zeros(1, np.int64), room(TOGETHER), np.zeros((TOGETHER, 3), np.int64)),
+            later=Later(
+                waiting=np.zeros(1, np.int64),
+                order=np.arange(TOGETHER),
+                weights=room(TOGETHER),
+                h=aligned((TOGETHER, A.shape[0]), kind),
+                place=np.zeros((TOGETHER, 3), np.int64),
+            ),
         ),
         Tangents(
             vectors=twice(*(room(columns * tangents) for _ in range(3))),
@@ -173,39 +185,40 @@ def _pair(chosen: Rows, i: int) -> tuple[int, int]:
 
 
 @jit(nogil=True)
-def _touched(weight: Floating, chosen: Rows) -> Rows:
-    """Rows that are in the batch of some column."""
-    samples = weight.shape[1]
-    some, rows, n = np.zeros(samples, np.uint8), np.empty(samples + 1, np.int64), 0
+def _touch(weight: Floating, chosen: Rows, block: Block) -> int:
+    """Write down the rows that are in the batch of some column; count them."""
+    samples, some, rows, n = weight.shape[1], block.some, block.touched, 0
+    for sample in range(samples):
+        some[sample] = 0
     for c in chosen:
-        for mu in range(samples):
-            some[mu] |= np.uint8(weight[c, mu] != 0)
-    for mu in range(samples):
-        rows[n] = mu
-        n += some[mu]
-    return rows[:n]
+        for sample in range(samples):
+            some[sample] |= np.uint8(weight[c, sample] != 0)
+    for sample in range(samples):
+        rows[n] = sample
+        n += some[sample]
+    return n
 
 
 @jit(nogil=True)
-def _choose_rows(touched: Rows, s: Floating, r: Floating, i: int, block: Block) -> None:
+def _choose_rows(touched: Rows, first: Floating, second: Floating, i: int, block: Block) -> None:
     """Rows of a block that are in the batch of either column of pair ``i``."""
     n = 0
-    for mu in touched:
-        block.rows[i, n] = mu
-        n += (s[mu] != 0) | (r[mu] != 0)
+    for sample in touched:
+        block.rows[i, n] = sample
+        n += (first[sample] != 0) | (second[sample] != 0)
     block.number[i] = n
 
 
 @jit(nogil=True)
 def _multiply_block(A: Floating, W: Floating, chosen: Rows, block: Block) -> None:
     """Lane vectors of the products of every column with the rows of its pair."""
-    pairs, P = (chosen.size + 1) // 2, block.products
+    pairs, products = (chosen.size + 1) // 2, block.products
     for i in range(pairs):
-        P[2 * i : 2 * i + 2, : block.number[i]] = 0
+        products[2 * i : 2 * i + 2, : block.number[i]] = 0
     for j in range(0, W.shape[1], strip_of(A)):
         for i in range(pairs):
-            c, d = _pair(chosen, i)
-            dot_strip(A, block.rows[i], block.number[i], j, W, c, d, P[2 * i], P[2 * i + 1])
+            rows = block.rows[i, : block.number[i]]
+            dot_strip(A, rows, j, W, _pair(chosen, i), products[2 * i], products[2 * i + 1])
 
 
 @jit(nogil=True)
@@ -213,16 +226,15 @@ def _slopes_of_pair(i: int, chosen: Rows, objective: Objective, weight: Floating
     r"""Turn products of pair ``i`` into :math:`s_\mu\ell'(h_\mu)`, and keep rows where that is not zero in either."""
     loss, margin = objective.loss, objective.margin
     c, d = _pair(chosen, i)
-    rows, P, Q = block.rows[i], block.products[2 * i], block.products[2 * i + 1]
-    p, q = block.coefficients[2 * i], block.coefficients[2 * i + 1]
+    rows, products, coefficients = block.rows[i], block.products[2 * i :], block.coefficients[2 * i :]
     kept = 0
     for j in range(block.number[i]):
-        mu = rows[j]
-        h, k = lane_sum(load_lanes(P, j)), lane_sum(load_lanes(Q, j))
-        H[c, mu], H[d, mu] = h, k
-        x, y = weight[c, mu] * loss.slope(h, margin), weight[d, mu] * loss.slope(k, margin)
-        rows[kept], p[kept], q[kept] = mu, x, y
-        kept += (x != 0) | (y != 0)
+        sample = rows[j]
+        H[c, sample], H[d, sample] = lane_sum(load_lanes(products[0], j)), lane_sum(load_lanes(products[1], j))
+        first = weight[c, sample] * loss.slope(H[c, sample], margin)
+        second = weight[d, sample] * loss.slope(H[d, sample], margin)
+        rows[kept], coefficients[0, kept], coefficients[1, kept] = sample, first, second
+        kept += (first != 0) | (second != 0)
     block.number[i] = kept
 
 
@@ -232,8 +244,8 @@ def _curvatures(i: int, objective: Objective, s: Floating, h: Floating, block: B
     rows, curvature, n = block.rows[i // 2], block.coefficients[block.coefficients.shape[0] - 1], 0
     mine = block.rows[block.rows.shape[0] - 1]
     for j in range(block.number[i // 2]):
-        mu = rows[j]
-        mine[n], curvature[n] = mu, s[mu] * objective.loss.curvature(h[mu], objective.margin)
+        sample = rows[j]
+        mine[n], curvature[n] = sample, s[sample] * objective.loss.curvature(h[sample], objective.margin)
         n += curvature[n] != 0
     return n
 
@@ -243,19 +255,19 @@ def _add_hessian(A: Floating, c: int, n: int, tangents: Tangents, block: Block) 
     """Add the block's part of the Hessian times each live tangent vector of column ``c``, two at a time."""
     first, live = c * tangents.x_probes.shape[0], tangents.live[c]
     D, E = tangents.vectors.x[first : first + live], tangents.vectors.x_gradient[first : first + live]
-    strip, P = strip_of(A), block.products
-    rows, curvature = block.rows[block.rows.shape[0] - 1], block.coefficients[block.coefficients.shape[0] - 1]
-    p = block.coefficients[block.coefficients.shape[0] - 1 - live :]
-    P[:live, :n] = 0
+    strip, products = strip_of(A), block.products
+    rows, curvature = block.rows[block.rows.shape[0] - 1, :n], block.coefficients[block.coefficients.shape[0] - 1]
+    felt = block.coefficients[block.coefficients.shape[0] - 1 - live :]
+    products[:live, :n] = 0
     for j in range(0, D.shape[1], strip):
         for t in range(0, live, 2):
-            dot_strip(A, rows, n, j, D, t, t + 1, P[t], P[t + 1])
+            dot_strip(A, rows, j, D, (t, t + 1), products[t], products[t + 1])
     for t in range(live):
         for k in range(n):
-            p[t, k] = curvature[k] * lane_sum(load_lanes(P[t], k))
+            felt[t, k] = curvature[k] * lane_sum(load_lanes(products[t], k))
     for j in range(0, D.shape[1], strip):
         for t in range(0, live, 2):
-            sum_strip(A, rows, n, j, p[t], p[t + 1], E, t, t + 1, j)
+            sum_strip(A, rows, j, felt[t], felt[t + 1], E, (t, t + 1), j)
 
 
 @jit(fastmath={"contract"}, nogil=True)
@@ -268,8 +280,7 @@ def _descend(i: int, update: Update, vectors: Vectors) -> None:
 @jit(nogil=True)
 def _settle(A: Floating, objective: Objective, block: Block, later: Later, log: Log) -> None:
     """Work out the losses that wait: one pass over the data for all, block by block."""
-    samples, chosen = A.shape[0], np.arange(later.waiting[0])
-    h = np.empty((chosen.size, samples), A.dtype)
+    samples, chosen, h = A.shape[0], later.order[: later.waiting[0]], later.h
     for first in range(0, samples, BLOCK):
         n = min(BLOCK, samples - first)
         for i in range((chosen.size + 1) // 2):

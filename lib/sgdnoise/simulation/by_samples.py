@@ -29,6 +29,7 @@ class Active(NamedTuple):
     rows: Rows  # (pairs, samples)
     number: Rows
     coefficients: Floating  # (vectors, padded samples)
+    tangents: Rows  # numbers of the tangent vectors, 0, 1, ...
 
 
 @part
@@ -45,24 +46,24 @@ class SampleSpace(NamedTuple):
         """Gradients of the chosen columns and of their tangent vectors."""
         loss, margin, vectors = self.objective.loss, self.objective.margin, self.vectors
         for c in chosen:
-            for mu in range(self.samples):
-                vectors.x_gradient[c, mu] = weight[c, mu] * loss.slope(vectors.y[c, mu], margin)
+            for sample in range(self.samples):
+                vectors.x_gradient[c, sample] = weight[c, sample] * loss.slope(vectors.y[c, sample], margin)
         _multiply(step, self.gram, vectors.x_gradient, chosen, self.active, vectors.y_gradient)
         if tangents is not None:
             each, moved = tangents.x_probes.shape[0], tangents.vectors
             for c in chosen:
-                live = np.arange(c * each, c * each + tangents.live[c])
-                for mu in range(self.samples):
-                    curvature = weight[c, mu] * loss.curvature(vectors.y[c, mu], margin)
+                live = self.active.tangents[c * each : c * each + tangents.live[c]]
+                for sample in range(self.samples):
+                    curvature = weight[c, sample] * loss.curvature(vectors.y[c, sample], margin)
                     for j in live:
-                        moved.x_gradient[j, mu] = curvature * moved.y[j, mu]
+                        moved.x_gradient[j, sample] = curvature * moved.y[j, sample]
                 _multiply(step, self.gram, moved.x_gradient, live, self.active, moved.y_gradient)
 
     def loss(self, c: int) -> float:
         """Loss of all samples, without ridge."""
         total = 0.0
-        for mu in range(self.samples):
-            total += self.objective.loss.value(self.vectors.y[c, mu], self.objective.margin)
+        for sample in range(self.samples):
+            total += self.objective.loss.value(self.vectors.y[c, sample], self.objective.margin)
         return total
 
     def descend(self, c: int, update: Update, tangents: Tangents | None) -> None:
@@ -73,9 +74,9 @@ class SampleSpace(NamedTuple):
             for t in range(first, first + tangents.live[c]):
                 _descend_both(t, update, tangents.vectors)
 
-    def record_loss(self, c: int, i: int, r: int, at: int, log: Log) -> None:
+    def record_loss(self, c: int, i: int, replica: int, at: int, log: Log) -> None:
         """Write down the loss of a column; its pre-activations are always known."""
-        write_loss(self.vectors.y[c, : self.samples], self.objective, i, r, at, log)
+        write_loss(self.vectors.y[c, : self.samples], self.objective, i, replica, at, log)
 
     def settle(self, log: Log) -> None:
         """Nothing waits."""
@@ -97,7 +98,12 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
     vectors, x_probes, many = Vectors(*(room(columns) for _ in range(6))), room(tangents), max(columns + 1, tangents)
     vectors.x[:, samples], vectors.y[:] = 1.0, images[samples]
     x_probes[np.arange(tangents), samples + 1 + np.arange(tangents)] = 1.0
-    active = Active(np.zeros((many // 2, samples), np.int64), np.zeros(many // 2, np.int64), room(2 * (many // 2)))
+    active = Active(
+        rows=np.zeros((many // 2, samples), np.int64),
+        number=np.zeros(many // 2, np.int64),
+        coefficients=room(2 * (many // 2)),
+        tangents=np.arange(columns * tangents),
+    )
     return (
         SampleSpace(gram, objective, samples, vectors, active),
         Tangents(
@@ -114,34 +120,33 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
 def gram_matrix(B: Floating, features: int) -> Floating:
     """Return ``B B^T`` by strips, (strips, rows, length of a strip), with zeros where the last is not full."""
     rows, strip = B.shape[0], STRIP_BYTES // B.itemsize
-    K = aligned((padded(rows) // strip, rows, strip), B.dtype)
-    _gram(B, features, aligned((1, lanes(B.dtype)), B.dtype), K)
-    return K
+    gram = aligned((padded(rows) // strip, rows, strip), B.dtype)
+    _gram(B, features, aligned((1, lanes(B.dtype)), B.dtype), np.empty((4, 4), B.dtype), gram)
+    return gram
 
 
 @jit(nogil=True)
-def _gram(B: Floating, features: int, zero: Floating, K: Floating) -> None:
+def _gram(B: Floating, features: int, zero: Floating, square: Floating, gram: Floating) -> None:
     """Lower triangle by squares of four, copied to the upper one."""
     n, strip = B.shape[0], strip_of(B)
-    P = np.empty((4, 4), B.dtype)
     for start in range(0, n, BLOCK):
         for left in range(0, min(start + BLOCK, n), 4):
             for top in range(max(start, left), min(start + BLOCK, n), 4):
-                square_of_products(B, top, left, features, zero, P)
-                for mu in range(top, min(top + 4, n)):
-                    for nu in range(left, min(left + 4, n)):
-                        x = P[mu - top, nu - left]
-                        K[mu // strip, nu, mu % strip] = K[nu // strip, mu, nu % strip] = x
+                square_of_products(B, top, left, features, zero, square)
+                for row in range(top, min(top + 4, n)):
+                    for column in range(left, min(left + 4, n)):
+                        x = square[row - top, column - left]
+                        gram[row // strip, column, row % strip] = gram[column // strip, row, column % strip] = x
 
 
 @jit(nogil=True)
-def _multiply(step: int, K: Floating, G: Floating, chosen: Rows, active: Active, out: Floating) -> None:
-    """``out[c] = K G[c]`` of the chosen vectors, two at a time, over the samples where ``G`` of either is not zero.
+def _multiply(step: int, gram: Floating, vectors: Floating, chosen: Rows, active: Active, out: Floating) -> None:
+    """``out[c] = gram vectors[c]`` of those chosen, two at a time, over the samples where either is not zero.
 
-    All vectors take a strip of ``K`` while it is in the cache. At odd steps the strips are taken from the last to
-    the first: those of the step before that are still in the cache come first.
+    All vectors take a strip of the Gram matrix while it is in the cache. At odd steps the strips are taken from the
+    last to the first: those of the step before that are still in the cache come first.
     """
-    rows, number, p = active.rows, active.number, active.coefficients
+    rows, number, coefficients = active.rows, active.number, active.coefficients
     many = chosen.size
     pairs = (many + 1) // 2
     for i in range(pairs):
@@ -149,16 +154,16 @@ def _multiply(step: int, K: Floating, G: Floating, chosen: Rows, active: Active,
         out[c] = 0
         out[d] = 0
         n = 0
-        for mu in range(rows.shape[1]):
-            x, y = G[c, mu], G[d, mu]
-            rows[i, n], p[2 * i, n], p[2 * i + 1, n] = mu, x, y
-            n += (x != 0) | (y != 0)
+        for sample in range(rows.shape[1]):
+            first, second = vectors[c, sample], vectors[d, sample]
+            rows[i, n], coefficients[2 * i, n], coefficients[2 * i + 1, n] = sample, first, second
+            n += (first != 0) | (second != 0)
         number[i] = n
-    for turn in range(K.shape[0]):
-        j = K.shape[0] - 1 - turn if step % 2 else turn
+    for turn in range(gram.shape[0]):
+        j = gram.shape[0] - 1 - turn if step % 2 else turn
         for i in range(pairs):
-            c, d = chosen[2 * i], chosen[min(2 * i + 1, many - 1)]
-            sum_strip(K[j], rows[i], number[i], 0, p[2 * i], p[2 * i + 1], out, c, d, j * K.shape[2])
+            pair, mine = (chosen[2 * i], chosen[min(2 * i + 1, many - 1)]), coefficients[2 * i :]
+            sum_strip(gram[j], rows[i, : number[i]], 0, mine[0], mine[1], out, pair, j * gram.shape[2])
 
 
 @jit(nogil=True)

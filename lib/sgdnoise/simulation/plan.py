@@ -16,17 +16,20 @@ from sgdnoise.random import batches
 from sgdnoise.vectors.lanes import padded, pitch
 
 PRECISIONS = ("auto", "single", "double")
+MOST_STEPS, MOST_WORK = 100, 10**9  # steps and multiplications of one compiled call
+MOST_DRAWN = 2**21  # bytes of the batches of one compiled call: they stay in the cache
 TOGETHER = 8  # columns whose losses are worked out in one pass over the data, if they have to wait for it
 
 
 @dataclass(frozen=True)
 class Run:
-    """One algorithm at one learning rate: its two parts, how many steps, and which steps are waiting times."""
+    """One algorithm at one learning rate: its parts, how many steps, and which steps are waiting times."""
 
     algorithm: Algorithm
     rate: float
     sampling: batches.Sampling
     update: Update
+    noise: float
     steps: int
     waits: tuple[int, ...]
 
@@ -34,6 +37,11 @@ class Run:
     def full(self) -> bool:
         """Whether every sample is in every batch."""
         return self.algorithm.batch == 1.0 and not self.sampling.random(0)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is random after the start."""
+        return self.full and self.noise == 0
 
 
 @dataclass(frozen=True)
@@ -55,8 +63,11 @@ class Plan:
 
     @property
     def in_sample_space(self) -> bool:
-        """No more samples than features: the Gram matrix is then the smaller one."""
-        return self.samples <= self.features
+        """No more samples than features: the Gram matrix is then the smaller one.
+
+        White noise leaves the space of the samples.
+        """
+        return self.samples <= self.features and not any(run.noise for run in self.runs)
 
     @property
     def columns(self) -> tuple[Run, ...]:
@@ -74,12 +85,19 @@ class Plan:
         return order
 
     def alike(self) -> Iterator[tuple[list[int], "Plan"]]:
-        """Split the runs by the classes of their parts, for which kernels are compiled: numbers of runs, and a plan."""
-        groups: dict[tuple[type, type], list[int]] = {}
+        """Split the runs by what the loop over steps is compiled for: numbers of runs, and a plan."""
+        groups: dict[tuple[type, bool], list[int]] = {}
         for i, run in enumerate(self.runs):
-            groups.setdefault((type(run.sampling), type(run.update)), []).append(i)
+            groups.setdefault((type(run.update), run.noise > 0), []).append(i)
         for chosen in groups.values():
             yield chosen, replace(self, runs=tuple(self.runs[i] for i in chosen))
+
+    @property
+    def steps_at_once(self) -> int:
+        """Steps that one compiled call takes: nothing can interrupt it, and its batches are drawn beforehand."""
+        work = len(self.columns) * self.samples * min(self.samples, self.features)
+        drawn = len(self.columns) * self.samples * np.dtype(self.dtype).itemsize
+        return max(1, min(MOST_STEPS, MOST_WORK // work, MOST_DRAWN // drawn))
 
     @property
     def unit_bytes(self) -> int:
@@ -88,7 +106,7 @@ class Plan:
         width, columns = padded(self.features), len(self.columns)
         times = len(self.runs[0].waits)
         tangents = times * (self.probes + self.probes % 2)
-        data = size * self.samples * pitch(self.features, self.dtype)
+        data = size * self.samples * (pitch(self.features, self.dtype) + self.steps_at_once * columns)
         if self.in_sample_space:
             stored = padded(self.samples)
             return data + size * stored * (self.samples + columns * (9 + 6 * tangents + 2 * times) + 3 * tangents)
@@ -189,7 +207,8 @@ def _make_run(
     sampling, update = algorithm.sampling(dt), algorithm.update(dt, problem.ridge)
     batches.check(sampling)
     check_update(update)
-    return Run(algorithm, dt, sampling, update, steps, waits)
+    noise = _checks.real(f"noise of {type(algorithm).__name__}", algorithm.noise(dt), at_least=0)
+    return Run(algorithm, dt, sampling, update, noise, steps, waits)
 
 
 def _sample_count(alpha: float, features: int) -> int:
@@ -212,6 +231,8 @@ def _check_stop(plan: Plan) -> None:
             f"stop_gradient must be None with ridge={ridge:g} and batches that change: the stochastic gradient "
             f"never vanishes then, got {plan.stop:g}"
         )
+    if plan.stop is not None and any(run.noise for run in plan.runs):
+        raise ValueError(f"stop_gradient must be None with white noise, which never ends, got {plan.stop:g}")
 
 
 def _with_precision(plan: Plan, precision: str) -> Plan:

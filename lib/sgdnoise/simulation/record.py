@@ -86,17 +86,19 @@ def due(k: int, finish: bool, i: int, verdicts: Verdicts, log: Log) -> int:
 def record(k: int, i: int, vectors: Vectors, tangents: Tangents | None, log: Log) -> None:
     """Write down the observables of run ``i`` at step ``k``, except its losses."""
     replicas, waits, at = log.table.shape[2], log.waits.shape[1], log.place[i]
-    for r in range(replicas):
-        c = i * replicas + r
-        log.table[0, i, r, at] = inner(vectors.x[c], log.signal) / log.features
-        log.table[1, i, r, at] = norm(c, vectors) / log.features
+    for replica in range(replicas):
+        c = i * replicas + replica
+        log.table[0, i, replica, at] = inner(vectors.x[c], log.signal) / log.features
+        log.table[1, i, replica, at] = norm(c, vectors) / log.features
         if replicas == 2:
-            log.table[4, i, r, at] = distance(2 * i, vectors) / math.sqrt(log.features)
+            log.table[4, i, replica, at] = distance(2 * i, vectors) / math.sqrt(log.features)
         if tangents is not None:
             for j in range(waits):
                 if k >= log.waits[i, j]:
-                    log.two_times[0, i, r, j, at] = inner(vectors.x[c], tangents.marks[c * waits + j]) / log.features
-                    log.two_times[1, i, r, j, at] = log.response[c, j]
+                    log.two_times[0, i, replica, j, at] = (
+                        inner(vectors.x[c], tangents.marks[c * waits + j]) / log.features
+                    )
+                    log.two_times[1, i, replica, j, at] = log.response[c, j]
 
 
 @jit(nogil=True)
@@ -110,14 +112,14 @@ def next_due(i: int, verdicts: Verdicts, log: Log) -> None:
 
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)
-def write_loss(h: Floating, objective: Objective, i: int, r: int, at: int, log: Log) -> None:
+def write_loss(h: Floating, objective: Objective, i: int, replica: int, at: int, log: Log) -> None:
     """Write down loss and unsatisfied fraction, from the pre-activations of all samples and the norm in the table."""
     total, below, margin = 0.0, 0.0, np.float64(objective.margin)
-    for mu in range(h.size):
-        total += objective.loss.value(np.float64(h[mu]), margin)
-        below += np.float64(h[mu]) < margin
-    log.table[2, i, r, at] = total / log.features + 0.5 * objective.ridge * log.table[1, i, r, at]
-    log.table[3, i, r, at] = below / h.size
+    for sample in range(h.size):
+        total += objective.loss.value(np.float64(h[sample]), margin)
+        below += np.float64(h[sample]) < margin
+    log.table[2, i, replica, at] = total / log.features + 0.5 * objective.ridge * log.table[1, i, replica, at]
+    log.table[3, i, replica, at] = below / h.size
 
 
 def traces(plan: Plan, columns: Columns, verdicts: Verdicts, log: Log) -> list[Trace]:

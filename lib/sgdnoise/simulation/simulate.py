@@ -101,9 +101,9 @@ def simulate(
     -------
     xarray.Dataset
         ``magnetization``, ``norm``, ``loss``, ``error``, ``unsatisfied`` and, with two replicas, ``distance``, all
-        with dimensions (realisation, time); with waiting times, ``correlation`` and ``integrated_response``
-        (realisation, waiting_time, time), NaN before the waiting time; with a stopping rule, ``stopping_time``
-        (realisation, replica).
+        with dimensions (realisation, time); with waiting times, ``correlation``, ``integrated_response`` and, if every
+        step is recorded, ``response`` (realisation, waiting_time, time), NaN before the waiting time; with a
+        stopping rule, ``stopping_time`` (realisation, replica).
 
     Raises
     ------
@@ -260,6 +260,11 @@ def _dataset(plan: Plan, run: Run, traces: list[Trace], wall_time: float) -> xr.
     diverged = next((trace.diverged for trace in traces if trace.diverged), "")
     if diverged:  # no value of any realisation is left, so that none can be averaged
         variables = {name: np.full_like(values, np.nan) for name, values in variables.items()}
+    if run.waits and plan.record_every == 1:  # between steps that are not recorded only the sum is known
+        chi = variables["integrated_response"]
+        variables["response"] = np.diff(chi, axis=-1, prepend=chi[..., :1]) / run.rate
+        for i, wait in enumerate(run.waits):
+            variables["response"][:, i, wait] = chi[:, i, wait]  # zero: nothing is felt at once
     if plan.stop is not None:
         variables["stopping_time"] = np.array([trace.stopping_time for trace in traces])
         _tell_unstopped(plan, run, variables["stopping_time"])

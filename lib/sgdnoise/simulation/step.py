@@ -1,8 +1,8 @@
 r"""Training on one data set: the loop over steps, and what it is given.
 
-At step ``k`` the weights are :math:`w(k\,dt)` and the batch is :math:`s(k)`. In this order: waiting times are marked
-and kicks applied, the batch is drawn, gradients are formed, the stopping rules decide which columns go on, observables
-are recorded, and the step is taken.
+At step ``k`` the weights are :math:`w(k\,dt)` and the batch is :math:`s(k)`, drawn some steps ahead. In this order:
+waiting times are marked and kicks applied, gradients are formed, the stopping rules decide which columns go on,
+observables are recorded, and the step is taken.
 """
 
 import math
@@ -11,22 +11,21 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise.parts import pick
+from sgdnoise.parts import part, pick
 from sgdnoise.random.batches import Batches, draw_batches, new_batches
-from sgdnoise.random.normals import draw_data, fill_normal
+from sgdnoise.random.normals import Buffers, draw_data, fill_normal, fill_rows, new_buffers
 from sgdnoise.random.threefry import Keys, stream_key, words
 from sgdnoise.simulation.by_features import FeatureSpace, feature_space
 from sgdnoise.simulation.by_samples import SampleSpace, sample_space
 from sgdnoise.simulation.plan import Plan
 from sgdnoise.simulation.record import ALL, NOTHING, Log, Trace, due, new_log, next_due, record, traces
 from sgdnoise.simulation.response import respond
-from sgdnoise.simulation.state import Numbers, Objective, Start, Tangents, norm
+from sgdnoise.simulation.state import Numbers, Objective, Rows, Start, Tangents, copy_row, norm
 from sgdnoise.simulation.stopping import RUNNING, Columns, Verdicts, judge, new_columns, new_verdicts
 from sgdnoise.vectors.lanes import Floating, padded
-
-MOST_STEPS, MOST_WORK = 100, 10**9  # steps and multiplications of one compiled call, which nothing can interrupt
 
 
 class Cancelled(Exception):
@@ -40,12 +39,54 @@ class Streams(NamedTuple):
     start: Keys
     batches: tuple[Keys, Keys]
     probes: Keys
+    noise: tuple[Keys, Keys]
 
 
 def streams(sequence: np.random.SeedSequence) -> Streams:
-    """Spawn the streams of one realisation: data, start, batches of replica 1 and 2, probes."""
-    data, start, first, second, probes = (stream_key(child) for child in sequence.spawn(5))
-    return Streams(data, start, (first, second), probes)
+    """Spawn the streams of one realisation: data, start, batches of replica 1 and 2, probes, noise of both."""
+    data, start, first, second, probes, *noise = (stream_key(child) for child in sequence.spawn(7))
+    return Streams(data, start, (first, second), probes, (noise[0], noise[1]))
+
+
+@part
+class Quiet(NamedTuple):
+    """No noise but that of the batches."""
+
+    def shake(self, k: int, c: int, gradient: Floating) -> None:
+        """Add nothing."""
+
+
+@part
+class Noise(NamedTuple):
+    """White noise on the gradient of every weight of each column."""
+
+    amplitude: Numbers  # (columns,)
+    keys: Keys  # (columns, 2)
+    buffers: Buffers
+    row: NDArray[np.float32]  # (1, features)
+
+    def shake(self, k: int, c: int, gradient: Floating) -> None:
+        """Add the noise of step ``k`` to the gradient of column ``c``."""
+        fill_rows(self.keys[c], k, np.float32(0), np.float32(1), self.row.shape[1], self.buffers, self.row)
+        for j in range(self.row.shape[1]):
+            gradient[c, j] += self.amplitude[c] * self.row[0, j]
+
+
+class Random(NamedTuple):
+    """What is random in some steps: weights of the samples, (steps, columns, samples), and white noise."""
+
+    weight: Floating
+    noise: Quiet | Noise
+
+
+def new_noise(plan: Plan, keys: Streams) -> Quiet | Noise:
+    """Return the noise of the columns."""
+    runs = plan.columns
+    if runs[0].noise == 0:  # runs with noise and runs without are not trained together
+        return Quiet()
+    column_keys = np.array([keys.noise[c % plan.replicas] for c in range(len(runs))])
+    row = np.empty((1, plan.features), np.float32)
+    return Noise(np.array([run.noise for run in runs]), column_keys, new_buffers(plan.features), row)
 
 
 def draw_start(plan: Plan, keys: Streams) -> Start:
@@ -70,8 +111,8 @@ def train(
     draw_data(plan.problem.delta, plan.features, keys.data, data)
     start = draw_start(plan, keys)
     found: dict[int, Trace] = {}
-    for chosen, part in plan.alike():
-        found |= zip(chosen, _train(part, keys, data, start, tick, cancel), strict=True)
+    for chosen, some in plan.alike():
+        found |= zip(chosen, _train(some, keys, data, start, tick, cancel), strict=True)
     return [found[i] for i in range(len(plan.runs))]
 
 
@@ -82,22 +123,57 @@ def _train(
     objective = Objective(problem.loss, plan.dtype(problem.margin), problem.ridge)  # type: ignore[arg-type]
     coordinates = sample_space if plan.in_sample_space else feature_space
     space, tangents, signal = coordinates(plan, data, start, objective)
-    column_keys = np.array([keys.batches[c % plan.replicas] for c in range(len(runs))])
-    batches = new_batches([run.sampling for run in runs], column_keys, plan.samples, plan.dtype)
+    batches, most = new_batches_by_kind(plan, keys), plan.steps_at_once
+    random = Random(np.zeros((most, len(runs), plan.samples), plan.dtype), new_noise(plan, keys))
     columns, log = new_columns(plan), new_log(plan, signal)
     verdicts = new_verdicts(columns)
-    work = len(runs) * plan.samples * min(plan.samples, plan.features)
-    most = max(1, min(MOST_STEPS, MOST_WORK // work))
+    moved = tangents if runs[0].waits else None
     k = 0
     with np.errstate(over="ignore"):  # words of the random generator wrap around
         while k >= 0:
             if cancel.is_set():
                 raise Cancelled
             before, running = k, verdicts.state == RUNNING
-            k = advance(k, k + most, space, tangents if runs[0].waits else None, batches, columns, verdicts, log)
+            for places, kind in batches:
+                draw_steps(k, places, kind, columns, verdicts, random.weight)
+            k = advance(k, k + most, space, moved, random, columns, verdicts, log)
             after = k if k >= 0 else before + most
             tick(int(np.sum(np.clip(columns.steps[running], before, after) - before)))
     return traces(plan, columns, verdicts, log)
+
+
+def new_batches_by_kind(plan: Plan, keys: Streams) -> list[tuple[Rows, Batches]]:
+    """Return the batches of the columns of each class of sampling process, and which columns these are, in order."""
+    runs = plan.columns
+    kinds: dict[type, list[int]] = {}
+    for c in plan.neighbours:
+        kinds.setdefault(type(runs[c].sampling), []).append(c)
+    found = []
+    for places in kinds.values():
+        column_keys = np.array([keys.batches[c % plan.replicas] for c in places])
+        batches = new_batches([runs[c].sampling for c in places], column_keys, plan.samples, plan.dtype)
+        found.append((np.array(places), batches))
+    return found
+
+
+@jit(nogil=True)
+def draw_steps(
+    first: int, places: Rows, batches: Batches, columns: Columns, verdicts: Verdicts, weight: Floating
+) -> None:
+    """Draw the batches of the steps from ``first`` on, as many as ``weight`` has, of the columns at these places.
+
+    This stands apart from the loop over steps, which therefore need not be compiled for each sampling process.
+    """
+    chosen = columns.chosen
+    for i in range(weight.shape[0]):
+        n = 0
+        for j in range(places.size):
+            if verdicts.state[places[j]] == RUNNING and first + i < columns.steps[places[j]]:
+                chosen[n] = j
+                n += 1
+        draw_batches(first + i, chosen[:n], batches)
+        for j in chosen[:n]:
+            copy_row(batches.weight, j, weight[i], places[j])
 
 
 @jit(nogil=True)
@@ -106,13 +182,13 @@ def advance(
     last: int,
     space: FeatureSpace | SampleSpace,
     tangents: Tangents | None,
-    batches: Batches,
+    random: Random,
     columns: Columns,
     verdicts: Verdicts,
     log: Log,
 ) -> int:
     """Take the steps from ``first`` to ``last``; return ``last``, or -1 when no column has a step left."""
-    vectors, replicas, chosen = space.vectors, log.table.shape[2], np.empty(columns.steps.size, np.int64)
+    vectors, replicas, chosen = space.vectors, log.table.shape[2], columns.chosen
     for k in range(first, last):
         if tangents is not None:
             respond(k, vectors, tangents, columns, verdicts, log)
@@ -121,9 +197,8 @@ def advance(
             if verdicts.state[c] == RUNNING and k < columns.steps[c]:
                 chosen[n] = c
                 n += 1
-        draw_batches(k, chosen[:n], batches)
         if n > 0:
-            space.gradients(k, chosen[:n], batches.weight, tangents)
+            space.gradients(k, chosen[:n], random.weight[k - first], tangents)
         going = 0
         for c in columns.order:
             if verdicts.state[c] == RUNNING and k <= columns.steps[c]:
@@ -136,13 +211,14 @@ def advance(
             if what != NOTHING:
                 record(k, i, vectors, tangents, log)
                 if what == ALL:
-                    for r in range(replicas):
-                        space.record_loss(i * replicas + r, i, r, log.place[i], log)
+                    for replica in range(replicas):
+                        space.record_loss(i * replicas + replica, i, replica, log.place[i], log)
                 next_due(i, verdicts, log)
         if going == 0:
             space.settle(log)
             return -1
         for c in chosen[:n]:
             if verdicts.state[c] == RUNNING:
+                random.noise.shake(k, c, vectors.x_gradient)
                 space.descend(c, pick(columns.update, columns.updates, c), tangents)
     return last

@@ -40,6 +40,7 @@ class Columns(NamedTuple):
     limit: float  # of the norm
     ridge: float
     features: int
+    chosen: Rows  # memory for the numbers of those that take a step
 
 
 class Verdicts(NamedTuple):
@@ -55,7 +56,8 @@ class Verdicts(NamedTuple):
 def new_columns(plan: Plan) -> Columns:
     """Return the rules of a plan."""
     runs, problem = plan.columns, plan.problem
-    fractions = np.array([run.algorithm.batch for run in runs])
+    # The rule is that of a summed gradient, whatever the weights of the samples in a batch.
+    units = np.array([run.algorithm.mean_weight**2 / run.algorithm.batch for run in runs])
     arrived = ROUNDING * float(np.finfo(plan.dtype).eps) * problem.ridge
     return Columns(
         order=plan.neighbours,
@@ -63,13 +65,14 @@ def new_columns(plan: Plan) -> Columns:
         rates=np.array([run.rate for run in runs]),
         update=runs[0].update,
         updates=np.array([list(run.update) for run in runs], dtype=np.float64),  # type: ignore[call-overload]
-        descends=np.array([run.full and run.algorithm.momentum == 0 for run in runs]),
-        stop=(-1.0 if plan.stop is None else plan.stop) * fractions * plan.features,
+        descends=np.array([run.quiet and run.algorithm.momentum == 0 for run in runs]),
+        stop=(-1.0 if plan.stop is None else plan.stop) * units * plan.features,
         # A response goes on changing where the weights have arrived, and needs their gradients.
         arrived=arrived**2 * plan.features if not runs[0].waits else -1.0,
         limit=norm_limit(problem),
         ridge=problem.ridge,
         features=plan.features,
+        chosen=np.zeros(len(runs), np.int64),
     )
 
 

@@ -3,7 +3,7 @@
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any
 
@@ -40,10 +40,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a point has no result: one sentence and a traceback."""
+    """Why a point has no result: one sentence and a traceback; or a result of a kind that no store can keep."""
 
     error: str
     trace: str = ""
+    refused: bool = False
+    result: Any = None
 
 
 def compute_packed(packed: bytes) -> bytes | Failure:
@@ -56,7 +58,13 @@ def compute_packed(packed: bytes) -> bytes | Failure:
     differs = [name for name, value in wanted.items() if found[name] != value]
     if differs:
         return Failure(f"its worker has another version of {', '.join(differs)}; start Python, or the workers, again")
-    return compute(point)
+    outcome = compute(point)
+    if isinstance(outcome, Failure):
+        try:
+            cloudpickle.dumps(outcome)
+        except Exception:  # a result that cannot travel; the sentence can
+            return replace(outcome, result=None)
+    return outcome
 
 
 def compute(point: Point) -> bytes | Failure:
@@ -64,17 +72,24 @@ def compute(point: Point) -> bytes | Failure:
     began = time.perf_counter()
     arguments = dict(point.parameters) if point.seed is None else {**point.parameters, "seed": point.seed}
     try:
-        result = as_dataset(point.function(**arguments))
+        result = point.function(**arguments)
+    except (Exception, SystemExit) as error:  # whatever the function raises is reported with its point
+        return _failure(error)
+    try:
         note = store.provenance(time.perf_counter() - began)
         note |= {"key": point.key, "function": getattr(point.function, "__qualname__", "function")}
-        return encode(result, note | {"point": str(point), "library": keys.LIBRARY})
-    except (Exception, SystemExit) as error:  # whatever the function raises is reported with its point
-        said = str(error) or ("out of memory" if isinstance(error, MemoryError) else "")
-        return Failure(f"{type(error).__name__}: {said}", traceback.format_exc())
+        return encode(as_dataset(result), note | {"point": str(point), "library": keys.LIBRARY})
+    except Exception as error:
+        return replace(_failure(error), refused=True, result=result)
+
+
+def _failure(error: BaseException) -> Failure:
+    said = str(error) or ("out of memory" if isinstance(error, MemoryError) else "")
+    return Failure(f"{type(error).__name__}: {said}", traceback.format_exc())
 
 
 def as_dataset(result: Any) -> xr.Dataset:
-    """Accept a dataset, a labelled array, a mapping of arrays or numbers, or a single one of these.
+    """Accept a dataset, a labelled array, a mapping of arrays, lists, strings or numbers, or a single one of these.
 
     >>> as_dataset({"q": np.zeros((2, 3))}).q.dims
     ('q_0', 'q_1')
@@ -85,10 +100,11 @@ def as_dataset(result: Any) -> xr.Dataset:
         return result.to_dataset(name=result.name or "value")
     if isinstance(result, Mapping):
         return xr.Dataset({name: _labelled(name, value) for name, value in result.items()})
-    if isinstance(result, Number | np.generic | np.ndarray):
-        return xr.Dataset({"value": _labelled("value", result)})
+    if isinstance(result, Number | np.generic | np.ndarray | str | list | tuple):
+        return xr.Dataset({"value": _labelled("value", np.asarray(result))})
     raise TypeError(
-        f"function must return an xarray.Dataset, a DataArray, an array, a number or a mapping of these, got {result!r}"
+        "function must return an xarray.Dataset, a DataArray, an array, a list, a number, a string or a mapping of "
+        f"these, got {result!r}"
     )
 
 

@@ -31,14 +31,19 @@ class SweepError(RuntimeError):
     ----------
     failures : list of (str, str, str)
         For each failed point: its parameters, the error, the traceback.
+    results : list
+        What points returned that no store can keep. After the first such result no further point is begun.
     """
 
-    def __init__(self, failed: list[tuple[Point, Failure]], total: int) -> None:
+    def __init__(self, failed: list[tuple[Point, Failure]], total: int, untried: int = 0) -> None:
+        self.results = [failure.result for _, failure in failed if failure.refused]
         self.failures = [(str(point), failure.error, failure.trace) for point, failure in failed]
         lines = [f"  at {point}: {error}" for point, error, _ in self.failures[:10]]
         lines += [f"  and {len(failed) - 10} more"] if len(failed) > 10 else []
         kept = "the others are kept, and " if len(failed) < total else ""
         head = f"{len(failed)} of {total} points failed; {kept}the same call tries these again:"
+        if self.results:
+            head = f"a result cannot be kept, so that {untried} of {total} points were not computed:"
         super().__init__("\n".join([head, *lines]))
 
 
@@ -63,8 +68,8 @@ def sweep(
     ----------
     function
         Called as ``function(**point, **fixed, seed=seed)``; returns an :class:`xarray.Dataset`, a DataArray, an array,
-        a number, or a mapping of these. Everything random in it must come from ``seed``. A variable that has the name
-        of a parameter is called ``NAME_result`` in the whole.
+        a list, a number, a string, or a mapping of these. Everything random in it must come from ``seed``. A variable
+        that has the name of a parameter is called ``NAME_result`` in the whole.
     grid
         Lists of values by name, of which every combination is a point; or a list of points, each a mapping.
     seeds
@@ -84,7 +89,8 @@ def sweep(
     Raises
     ------
     SweepError
-        When points failed, after all others were computed. It names each with its parameters.
+        When points failed, after all others were computed; or when a result is of a kind that cannot be kept, after
+        the points that were under way then. It names each with its parameters.
 
     Examples
     --------
@@ -150,7 +156,7 @@ def _fill(store: Store, points: dict[str, Point], label: str, workers: int, sche
         if missing:  # a store that is complete may be read-only
             raise
     if failed:
-        raise SweepError(failed, len(points))
+        raise SweepError(failed, len(points), len(points) - done)
 
 
 def _computed(
@@ -185,6 +191,8 @@ def _computed(
                 point, claim = running.pop(future)
                 failure = _kept(store, point, future)
                 store.release(claim)
+                if failure and failure.refused:  # the others would return the same kind
+                    waiting.clear()
                 yield point, failure
         ended = True
     finally:

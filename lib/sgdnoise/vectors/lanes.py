@@ -4,6 +4,33 @@ A *strip* is 256 bytes of a row (64 numbers of float32, 32 of float64), a *lane*
 plain NumPy, which defines it and is what runs without the compiler; compiled code gets the same operation on LLVM's
 vectors, which any processor has, in as many registers as it needs. Their order of additions is fixed here, so that it
 does not depend on the width that a compiler prefers.
+
+For those who have not met SIMD before
+--------------------------------------
+A processor has some 16 or 32 *registers*, places for the numbers that it is working with. Modern ones are wide: 32
+bytes (AVX2) or 64 (AVX-512) hold 8 or 16 numbers of float32, its *lanes*, and one instruction acts on all lanes at
+once. The most useful one is the fused product ``a b + c`` (``fma``). A core starts two of them each cycle, and each
+takes about four cycles to finish. Three things decide how near a loop gets to that rate:
+
+1. *Loads.* An ``fma`` on numbers that must first be fetched from memory waits for them. A gradient needs each number
+   of a data row once for every column of a run. So a strip of the row is loaded once and used for two columns, whose
+   own strips stay in registers while the rows go by. With AVX-512 a strip is 4 of 32 registers, and two columns with a
+   row take 12. With AVX2 it is 8 of 16, so that some are written to the cache and loaded again.
+2. *Chains.* A dot product is a sum, and the next addition waits for the one before. Within :func:`add_product` the
+   lanes are separate sums, and two chains of them alternate. Only :func:`lane_sum`, at the very end, adds the lanes.
+3. *Order.* Floating-point sums depend on their order. A compiler may split a loop into lanes only if it may change the
+   order (``fastmath``), and then the width of the machine decides the last bits. Here the order is part of the
+   definition, so that a run has the same bits on every machine that has ``fma``, whatever shares its pass.
+
+``make bench`` compares with plain Numba loops that may reorder their sums and take four rows at a time. With AVX2,
+where strips of this width do not fit, we find such loops as fast or faster; strips of half the
+width were faster than both.
+
+How to read the code below: for each operation there is the NumPy function; a ``type_callable``, which tells Numba the
+type of the result; and a ``lower_builtin``, which writes LLVM's instructions through ``builder``: ``shuffle_vector``
+picks lanes (:func:`_pick`), ``fma`` is :func:`_fused`, ``load`` and ``store`` move a whole strip at an address. A
+:class:`Vector` is Numba's name of LLVM's type ``<64 x float>``, and LLVM splits it into registers of the width at hand.
+These parts of Numba are not public: ``pyproject.toml`` has an upper bound for its version.
 """
 
 import math

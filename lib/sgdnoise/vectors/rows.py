@@ -16,6 +16,7 @@ from sgdnoise._jit import jit
 from sgdnoise.vectors.lanes import STRIP_BYTES, Floating, add_multiple, add_product, lane_sum, load, load_lanes, store
 
 Rows = NDArray[np.int64]
+Pair = tuple[int, int]
 
 
 @jit(nogil=True)
@@ -25,21 +26,21 @@ def strip_of(X: Floating) -> int:
 
 
 @jit(nogil=True)
-def dot_strip(A: Floating, rows: Rows, n: int, j: int, W: Floating, c: int, d: int, P: Floating, Q: Floating) -> None:
-    """Add the part of the strip at ``j`` to the products of the first ``n`` rows with ``W[c]`` and ``W[d]``.
+def dot_strip(A: Floating, rows: Rows, j: int, W: Floating, pair: Pair, first: Floating, second: Floating) -> None:
+    """Add the part of the strip at ``j`` to the products of some rows with a pair of rows of ``W``.
 
-    ``P[i]`` and ``Q[i]`` are lane vectors, the :func:`lane_sum` of which is the product.
+    ``first[i]`` and ``second[i]`` are lane vectors, the :func:`lane_sum` of which is the product.
     """
-    w, v = load(W, c, j), load(W, d, j)
-    for i in range(n):
+    w, v = load(W, pair[0], j), load(W, pair[1], j)
+    for i in range(rows.size):
         x = load(A, rows[i], j)
-        store(P, i, 0, add_product(load_lanes(P, i), x, w))
-        store(Q, i, 0, add_product(load_lanes(Q, i), x, v))
+        store(first, i, 0, add_product(load_lanes(first, i), x, w))
+        store(second, i, 0, add_product(load_lanes(second, i), x, v))
 
 
 @jit(nogil=True)
-def square_of_products(A: Floating, top: int, left: int, features: int, zero: Floating, P: Floating) -> None:
-    """``P[i, j] = A[top + i] . A[left + j]`` for four rows each; the last row stands for what is past it.
+def square_of_products(A: Floating, top: int, left: int, features: int, zero: Floating, out: Floating) -> None:
+    """``out[i, j] = A[top + i] . A[left + j]`` for four rows each; the last row stands for what is past it.
 
     Two rows at a time, whose eight sums stay in registers. ``zero`` holds a lane vector of zeros.
     """
@@ -58,25 +59,30 @@ def square_of_products(A: Floating, top: int, left: int, features: int, zero: Fl
             a2, b2 = add_product(a2, x, w), add_product(b2, y, w)
             w = load(A, left3, j)
             a3, b3 = add_product(a3, x, w), add_product(b3, y, w)
-        P[i, 0], P[i, 1], P[i, 2], P[i, 3] = lane_sum(a0), lane_sum(a1), lane_sum(a2), lane_sum(a3)
-        P[i + 1, 0], P[i + 1, 1], P[i + 1, 2], P[i + 1, 3] = lane_sum(b0), lane_sum(b1), lane_sum(b2), lane_sum(b3)
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = lane_sum(a0), lane_sum(a1), lane_sum(a2), lane_sum(a3)
+        out[i + 1, 0], out[i + 1, 1], out[i + 1, 2], out[i + 1, 3] = (
+            lane_sum(b0),
+            lane_sum(b1),
+            lane_sum(b2),
+            lane_sum(b3),
+        )
 
 
 @jit(nogil=True)
 def sum_strip(
-    A: Floating, rows: Rows, n: int, j: int, p: Floating, q: Floating, G: Floating, c: int, d: int, place: int
+    A: Floating, rows: Rows, j: int, first: Floating, second: Floating, out: Floating, pair: Pair, place: int
 ) -> None:
-    """Add ``p[i]`` and ``q[i]`` times the strip at ``j`` of the first ``n`` rows to ``G[c]`` and ``G[d]``.
+    """Add ``first[i]`` and ``second[i]`` times the strip at ``j`` of some rows to a pair of rows of ``out``.
 
-    It goes to the strip at ``place`` of ``G``. If ``c`` is ``d``, then ``p`` must be ``q``.
+    It goes to the strip at ``place``. If both rows of the pair are the same, so must be the coefficients.
     """
-    a, b = load(G, c, place), load(G, d, place)
-    for i in range(n):
+    a, b = load(out, pair[0], place), load(out, pair[1], place)
+    for i in range(rows.size):
         x = load(A, rows[i], j)
-        a = add_multiple(a, p[i], x)
-        b = add_multiple(b, q[i], x)
-    store(G, c, place, a)
-    store(G, d, place, b)
+        a = add_multiple(a, first[i], x)
+        b = add_multiple(b, second[i], x)
+    store(out, pair[0], place, a)
+    store(out, pair[1], place, b)
 
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)

@@ -1,22 +1,89 @@
-"""The notebooks that pages offer run where the wheel is installed and nothing else of the project is."""
+"""What pages offer: means of the results behind them, and notebooks that run where nothing but the wheel is."""
 
 import ast
+import io
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
+import xarray as xr
 from packaging.requirements import Requirement
 
-from bookbuild import numerals, runnable, source
+from bookbuild import downloads, notebooks, page
 from bookbuild.paths import ROOT
-from bookbuild.refusal import Refusal
+from bookbuild.texts import Refusal
 from sgdnoise.report import MIME
+from sgdnoise.sweep.entry import decode, encode
+from sgdnoise.sweep.store import Store
+
+NOTE = {"point": "b=0.1", "version": "1", "revision": "r", "wall_time": 2.0}
+
+
+def result(realisations=3):
+    values = np.array([[1.0, 5.0], [2.0, np.nan], [6.0, np.nan]])[:realisations]
+    return xr.Dataset(
+        {
+            "error": (("realisation", "time"), values, {"long_name": "generalisation error"}),
+            "count": (("time", "realisation"), np.arange(2 * realisations).reshape(2, realisations)),
+            "exact": ("time", [0.25, 0.5]),
+        },
+        coords={"time": ("time", [0.0, 0.1], {"long_name": "time"}), "realisation": np.arange(realisations)},
+        attrs={"learning_rate": 0.1},
+    )
+
+
+def test_mean_error_and_number_by_hand():
+    """1, 2 and 6: their mean is 3, their variance 7; of the other three only one is there."""
+    short = downloads.summarise(result())
+    np.testing.assert_allclose(short.error, [3.0, 5.0])
+    np.testing.assert_allclose(short.error_standard_error, [np.sqrt(7 / 3), np.nan])
+    assert short.error_realisations.values.tolist() == [3, 1]
+    np.testing.assert_allclose(short["count"], [1.0, 4.0])
+    np.testing.assert_allclose(short.count_standard_error, np.sqrt([1 / 3, 1 / 3]))
+
+
+def test_what_has_no_realisations_and_what_describes_the_run_is_kept():
+    full, short = result(), downloads.summarise(result())
+    xr.testing.assert_identical(short.exact, full.exact)
+    assert list(short.coords) == list(full.coords)
+    assert short.attrs == full.attrs
+    assert short.error.attrs == {"long_name": "generalisation error"}
+    assert short.error_standard_error.attrs["long_name"] == "standard error of generalisation error"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("realisations", [0, 1])
+def test_too_few_realisations_have_no_error_and_give_no_warning(realisations):
+    short = downloads.summarise(result(realisations))
+    assert short.error_standard_error.isnull().all()
+    assert (short.error_realisations == realisations).all()
+    assert bool(short.error.isnull().all()) == (realisations == 0)
+
+
+def test_the_zip_of_the_book_holds_means_that_any_reader_opens_and_the_export_holds_all(tmp_path):
+    store = Store(tmp_path / "store")
+    store.write("k", encode(result(), NOTE))
+    store.write_zip(["k"], tmp_path / "book.zip", shorten=downloads.summary)
+    store.write_zip(["k"], tmp_path / "export.zip")
+    with zipfile.ZipFile(tmp_path / "book.zip") as archive:
+        assert archive.namelist() == ["k.nc", "results.csv"]
+        assert "k.nc,b=0.1,1,r,2.000" in archive.read("results.csv").decode()
+        assert decode(archive.read("k.nc"))[1] == NOTE
+        with xr.open_dataset(io.BytesIO(archive.read("k.nc")), engine="scipy") as short:
+            assert short.error.dims == ("time",)
+            assert json.loads(short.attrs["provenance"]) == NOTE
+    with zipfile.ZipFile(tmp_path / "export.zip") as archive:
+        assert archive.read("k.nc") == store.path("k").read_bytes()
+
 
 RUNNERS = ("papermill", "ipykernel")  # what runs a notebook; IPython comes with them
 
@@ -51,7 +118,7 @@ def executed(text):
 
 
 def offered(text):
-    return runnable.convert(executed(text), "The book", "version 1, smoke profile")
+    return downloads.convert(executed(text), "The book", "version 1, smoke profile")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +140,7 @@ def offered(text):
     ],
 )
 def test_roles_and_directives_become_plain_text(myst, plain):
-    memory = re.search(r"^# # (.*)$", source.read("memory").text, re.MULTILINE)[1]
+    memory = re.search(r"^# # (.*)$", notebooks.read("memory").text, re.MULTILINE)[1]
     assert offered(myst).cells[-1].source == plain.replace("{memory}", memory)
 
 
@@ -87,7 +154,7 @@ def test_what_has_no_plain_form_is_refused(myst):
 
 def test_one_cell_of_parameters_no_outputs_and_nothing_of_the_machine():
     before = executed("Text.")
-    notebook = runnable.convert(before, "The book", "version 1, smoke profile")
+    notebook = downloads.convert(before, "The book", "version 1, smoke profile")
     assert notebook.cells[0].source.startswith("# A title\n\n*A page of “The book”, version 1, smoke profile.")
     assert [cell.metadata.get("tags") for cell in notebook.cells] == [None, ["parameters"], ["hide-input"], None]
     assert notebook.cells[1].source == "# Parameters\nseed = 3"
@@ -105,7 +172,7 @@ def imported(code):
             yield node.module.partition(".")[0]
 
 
-@pytest.mark.parametrize("notebook", source.read_all(), ids=lambda notebook: notebook.name)
+@pytest.mark.parametrize("notebook", notebooks.read_all(), ids=lambda notebook: notebook.name)
 def test_notebooks_import_what_the_wheel_brings(notebook):
     code = "\n".join(cell.source for cell in notebook.convert().cells if cell.cell_type == "code")
     brought = {Requirement(need).name for need in distribution("sgdnoise").requires if "extra ==" not in need}
@@ -115,7 +182,7 @@ def test_notebooks_import_what_the_wheel_brings(notebook):
 @pytest.mark.endtoend
 def test_every_notebook_that_a_page_offers_is_plain(html, project):
     files = sorted((html / "downloads").glob("*.ipynb"))
-    assert len(files) == len(source.read_all())
+    assert len(files) == len(notebooks.read_all())
     for file in files:
         text = file.read_text()
         for path in (str(project), str(ROOT), tempfile.gettempdir(), os.path.expanduser("~/")):
@@ -127,8 +194,8 @@ def test_every_notebook_that_a_page_offers_is_plain(html, project):
         assert sum('profile = "' in cell.source for cell in notebook.cells) == 1, file
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
-                assert not runnable.LEFT.search(cell.source), file
-                assert not numerals.GLUED.search(cell.source), file
+                assert not downloads.LEFT.search(cell.source), file
+                assert not page.GLUED.search(cell.source), file
                 assert "{glue" not in cell.source, file
                 assert ":::" not in cell.source, file
 
@@ -149,20 +216,8 @@ def python(tmp_path_factory):
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     python = folder / "venv" / "bin" / "python"
-    install = [
-        sys.executable,
-        "-m",
-        "uv",
-        "pip",
-        "install",
-        "--quiet",
-        "--offline",
-        "--no-deps",
-        "--python",
-        python,
-        wheel,
-    ]
-    subprocess.run(install, check=True)
+    install = ["uv", "pip", "install", "--quiet", "--offline", "--no-deps", "--python"]
+    subprocess.run([sys.executable, "-m", *install, python, wheel], check=True)
     for package in ("bookbuild", "myst_nb"):
         done = subprocess.run([python, "-c", f"import {package}"], capture_output=True, cwd=folder, check=False)
         assert b"ModuleNotFoundError" in done.stderr, "this environment would prove nothing"
@@ -173,21 +228,12 @@ def python(tmp_path_factory):
 def test_an_offered_notebook_runs_in_a_fresh_environment(html, python, tmp_path):
     """It shows its figure, says what it found, and takes other parameters."""
     home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
-    words = [
-        "-m",
-        "papermill",
-        html / "downloads" / "fig10_phases-smoke.ipynb",
-        "out.ipynb",
-        "-k",
-        "python3",
-        "-p",
-        "seed",
-        "1",
-    ]
+    offered = html / "downloads" / "fig10_phases-smoke.ipynb"
+    words = ["-m", "papermill", offered, "out.ipynb", *["-k", "python3", "-p", "seed", "1"]]
     done = subprocess.run([python, *words], cwd=tmp_path, env=home, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     ran = nbformat.read(tmp_path / "out.ipynb", as_version=4)
     outputs = [output for cell in ran.cells for output in cell.get("outputs", [])]
     assert sum("image/svg+xml" in output.get("data", {}) for output in outputs) == 1
-    assert list(source.told(ran, "claim")) == ["phases"]
+    assert list(notebooks.told(ran, "claim")) == ["phases"]
     assert not any(output.output_type == "error" for output in outputs)

@@ -1,28 +1,40 @@
-"""The notebook that a page offers: plain Markdown, the parameters of the run, and nothing of the machine that built it.
+"""What a page offers to take away: its figures with their numbers, the means behind them, and itself, to be run.
 
-MyST's roles and directives are for the book; Jupyter would show them as they are written. A page that uses one which is
-not turned into plain text here stops the build.
+All single realisations of all figures would be several times as large as the book: it offers means over realisations,
+with their errors, and ``python -m sgdnoise store export`` hands on the rest.
+
+The notebook is plain Markdown, has the parameters of the run, and nothing of the machine that built it. MyST's roles
+and directives are for the book; Jupyter would show them as they are written. A page that uses one which is not turned
+into plain text here stops the build.
 """
 
+import base64
 import re
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
 
+import nbformat
+import numpy as np
+import xarray as xr
 from nbformat import NotebookNode
 from pybtex.database import parse_file
 from pybtex.richtext import Text
 
-from bookbuild import numerals, paths
-from bookbuild.figures import PLACE
-from bookbuild.folding import PARAMETERS
-from bookbuild.refusal import Refusal
+from bookbuild import notebooks, page, paths
+from bookbuild.notebooks import told
+from bookbuild.texts import Refusal, read_yaml
+from sgdnoise import __version__
+from sgdnoise.report import ABOUT
+from sgdnoise.sweep.entry import decode, encode
+from sgdnoise.sweep.store import Store
 
+OVER = "realisation"
 NOTE = (
     "*A page of “{title}”, {about}. It runs where the Python package `sgdnoise` is installed. Numbers in the text are "
     "those of that build; a run shows its own.*"
 )
 BOX = re.compile(r"^:::\{admonition\} ([^\n]+)\n(?::\w+:[^\n]*\n)*(.*?)\n:::$", re.MULTILINE | re.DOTALL)
-OPTIONS = re.compile(r"^---\n.*?^---\n", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"^name: (\S+)$", re.MULTILINE)
 LABEL = re.compile(r"^\$\$ \(([\w-]+)\)$", re.MULTILINE)
 TITLES = {".py": re.compile(r"^# # (.+)$", re.MULTILINE), ".md": re.compile(r"^# (.+)$", re.MULTILINE)}
@@ -30,10 +42,63 @@ ROLE = re.compile(r"\{([\w:]+)\}`(?:([^`<]+) <)?([^`>]+)>?`")
 LEFT = re.compile(r"\{[\w:]+\}`[^`]*`|^(?:```+|:::+)\{[\w:]+\}|^\([\w-]+\)=$", re.MULTILINE)
 
 
+def write(profile: str, folder: Path) -> None:
+    """Write the files of all pages."""
+    store, title = Store(paths.RESULTS), read_yaml(paths.CONFIG)["title"]
+    folder.mkdir()
+    for notebook in notebooks.read_all():
+        label = notebooks.results_label(notebook, notebook.parameters(profile))
+        executed = notebook.copy(profile)
+        write_figures(executed, folder, label)
+        # Without outputs: pictures and numbers are offered beside it, and would double the site.
+        plain = convert(executed, title, f"version {__version__}, {profile} profile")
+        nbformat.write(plain, folder / f"{label}.ipynb")
+        if keys := store.uses(label):
+            store.write_zip(keys, folder / f"{label}.zip", shorten=summary)
+
+
+def write_figures(executed: NotebookNode, folder: Path, prefix: str) -> None:
+    """Write a picture of each figure and its numbers; the vectors are in the page itself."""
+    for name, content in told(executed, "figure").items():
+        path = folder / f"{prefix}-{name}"
+        path.with_suffix(".png").write_bytes(base64.b64decode(content["image/png"]))
+        numbers = page.table(content)
+        if numbers is not None:
+            path.with_suffix(".nc").write_bytes(base64.b64decode(content["netcdf"]))
+            numbers[list(ABOUT)].to_dataframe().to_csv(path.with_suffix(".csv"), index=False)
+
+
+def summary(entry: bytes) -> bytes:
+    """Turn a stored result into another one that holds its means; what says how it was made is kept."""
+    result, provenance = decode(entry)
+    return encode(summarise(result), provenance)
+
+
+def summarise(result: xr.Dataset) -> xr.Dataset:
+    """Replace each variable that has realisations by mean, standard error and the number of those that are not NaN.
+
+    The error of a single realisation is NaN. Single precision is far finer than any of the errors.
+    """
+    kept: dict[str, xr.DataArray] = {}
+    for name, values in result.data_vars.items():
+        if OVER not in values.dims:
+            kept[str(name)] = values
+            continue
+        number = values.count(OVER)
+        mean = values.sum(OVER) / number.where(number > 0)
+        error = (((values - mean) ** 2).sum(OVER) / (number - 1).where(number > 1) / number) ** 0.5
+        what = values.attrs.get("long_name", name)
+        kept[str(name)] = mean.astype(np.float32).assign_attrs(values.attrs)
+        about = {"standard_error": error.astype(np.float32), "realisations": number.astype(np.int32)}
+        for of, measure in zip(("standard error", "number of realisations"), about, strict=True):
+            kept[f"{name}_{measure}"] = about[measure].assign_attrs(long_name=f"{of} of {what}")
+    return xr.Dataset(kept, coords=result.coords, attrs=result.attrs)
+
+
 def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
     """Return an executed notebook as one to run, without outputs; it says of which book and build it is a page."""
     notebook = deepcopy(executed)
-    numerals.typeset(notebook)
+    page.typeset(notebook)
     # The values of the run take the place of the defaults.
     notebook.cells = [cell for cell in notebook.cells if "parameters" not in tags(cell)]
     texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
@@ -41,12 +106,12 @@ def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
     for cell in texts:
         cell.source = plain.text(cell.source)
         if left := LEFT.search(cell.source):
-            page = texts[0].source.partition("\n")[0]
-            raise Refusal(f"the page {page!r} has {left[0]!r}, which a notebook that is offered to run cannot show")
+            heading = texts[0].source.partition("\n")[0]
+            raise Refusal(f"the page {heading!r} has {left[0]!r}, which a notebook that is offered to run cannot show")
     heading, _, rest = texts[0].source.partition("\n")
     texts[0].source = f"{heading}\n\n{NOTE.format(title=title, about=about)}\n{rest}"
     for cell in notebook.cells:
-        kept = ["parameters"] if PARAMETERS in tags(cell) else tags(cell)
+        kept = ["parameters"] if page.PARAMETERS in tags(cell) else tags(cell)
         cell.metadata = NotebookNode({"tags": kept} if kept else {})
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
@@ -57,23 +122,23 @@ def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
 class Plain:
     """MyST of one page turned into plain Markdown; its equations and figures are numbered."""
 
-    def __init__(self, page: str) -> None:
-        blocks = list(PLACE.finditer(page))
-        self.equations = {label: str(i) for i, label in enumerate(LABEL.findall(page), 1)}
+    def __init__(self, text: str) -> None:
+        blocks = list(page.FIGURE.finditer(text))
+        self.equations = {label: str(i) for i, label in enumerate(LABEL.findall(text), 1)}
         self.figures = {block[1]: f"Figure {i}" for i, block in enumerate(blocks, 1)}
         labels = {block[1]: NAME.search(block[0]) for block in blocks}
         self.labels = {label[1]: self.figures[name] for name, label in labels.items() if label}
 
     def text(self, text: str) -> str:
         """Return a part of the page."""
-        text = PLACE.sub(self.caption, text)
+        text = page.FIGURE.sub(self.caption, text)
         text = LABEL.sub(lambda m: f"\\tag{{{self.equations[m[1]]}}}\n$$", text)
         text = BOX.sub(lambda m: quoted(f"**{m[1]}**\n\n{m[2]}"), text)
         return ROLE.sub(self.role, text)
 
     def caption(self, block: re.Match[str]) -> str:
         """Return what is said of a figure, which the cell before has shown."""
-        words = OPTIONS.sub("", block[0]).partition("\n")[2].removesuffix("\n```")
+        words = page.OPTIONS.sub("", block[0]).partition("\n")[2].removesuffix("\n```")
         return f"**{self.figures[block[1]]}** (`{block[1]}`). {words}"
 
     def role(self, role: re.Match[str]) -> str:
@@ -104,13 +169,13 @@ def quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 
-def page_title(page: str) -> str:
+def page_title(name: str) -> str:
     """Return the title of a page of the book."""
     for ending, pattern in TITLES.items():
-        path = paths.ROOT / f"{page.lstrip('/')}{ending}"
+        path = paths.ROOT / f"{name.lstrip('/')}{ending}"
         if path.is_file() and (title := pattern.search(path.read_text(encoding="utf-8"))):
             return title[1]
-    raise Refusal(f"the text links to the page {page}, which is not there")
+    raise Refusal(f"the text links to the page {name}, which is not there")
 
 
 @cache

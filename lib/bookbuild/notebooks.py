@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -10,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bookbuild import paths
-from bookbuild.refusal import Refusal
-from bookbuild.texts import read_text
+from bookbuild.texts import Refusal, read_text
 
 if TYPE_CHECKING:  # jupytext, nbformat and the library take seconds to import, and a refusal needs none of them
     from nbformat import NotebookNode
@@ -28,15 +28,21 @@ def check_profile(profile: str) -> str:
     return profile
 
 
+def digests(*tops: Path) -> dict[str, str]:
+    """Return a checksum of every file of some folders, by name; caches of tools do not count."""
+    files = (path for top in tops for path in (sorted(top.rglob("*")) if top.is_dir() else [top]))
+    kept = (path for path in files if path.is_file() and "__pycache__" not in path.parts)
+    return {os.path.relpath(path, paths.ROOT): digest(path) for path in kept}
+
+
+def digest(path: Path) -> str:
+    """Return the checksum of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def tree_hash(*tops: Path) -> str:
-    """Hash of files and folders, names and contents; caches of tools do not count."""
-    digest = hashlib.sha256()
-    for top in tops:
-        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(path.relative_to(paths.ROOT).as_posix().encode() + b"\0")
-                digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    """Hash of files and folders, names and contents."""
+    return hashlib.sha256(json.dumps(digests(*tops)).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,20 @@ class Notebook:
     def executed(self, parameters: Parameters) -> Path:
         """Return where the executed copy for these parameters belongs, whether it is there or not."""
         return paths.EXECUTED / f"{self.name}-{parameters['profile']}-{self.key(parameters)}.ipynb"
+
+    def copy(self, profile: str) -> "NotebookNode":
+        """Return the executed copy for the usual parameters, which must be there."""
+        found = read_executed(self.executed(self.parameters(profile)))
+        if found is None:
+            raise Refusal(f"the executed copy of notebook {self.name} is damaged or gone; `make book` mends it")
+        return found
+
+
+def results_label(notebook: Notebook, parameters: Parameters) -> str:
+    """Return the name under which the store remembers what a run used; with other parameters it has a key."""
+    name = f"{notebook.name}-{parameters['profile']}"
+    usual = parameters == notebook.parameters(parameters["profile"])
+    return name if usual else f"{name}-{notebook.key(parameters)}"
 
 
 @cache
@@ -144,6 +164,15 @@ def told(executed: "NotebookNode", kind: str) -> dict[str, dict[str, Any]]:
                 raise Refusal(f"{kind} {content['name']!r} is reported twice by one notebook")
             found[content["name"]] = {**output["data"], **content}
     return found
+
+
+def extract(path: Path) -> list[Path]:
+    """Write every figure of an executed notebook beside it, and return the files."""
+    written, executed = [], read_executed(path)
+    for name, content in told(executed, "figure").items() if executed else ():
+        written.append(path.with_name(f"{path.stem}-{name}.svg"))
+        written[-1].write_text(content["image/svg+xml"], encoding="utf-8")
+    return written
 
 
 def _digest(executed: "NotebookNode") -> str:

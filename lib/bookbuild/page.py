@@ -1,0 +1,242 @@
+"""The page of a notebook: its executed copy with figures and numbers in place, plumbing folded, and what made it.
+
+A cell tagged ``hide-input`` is plumbing: it is folded under its first line, a comment that says what it does. Folded
+cells that follow one another become one. A value stands within the formula to which it belongs, so that no line breaks
+between the two.
+"""
+
+import base64
+import io
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from copy import deepcopy
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import xarray as xr
+from nbformat import NotebookNode
+
+from bookbuild import ledger, paths
+from bookbuild.notebooks import Notebook, told
+from bookbuild.texts import Refusal, clock, printed
+from sgdnoise.report import MIME
+from sgdnoise.sweep.store import Store
+
+WORDS_A_MINUTE = 200
+FOLDED, REMOVED, PARAMETERS = "hide-input", "remove-cell", "injected-parameters"
+FOUND = ":class: found\n"
+OPTIONS = re.compile(r"^---\n.*?^---\n", re.MULTILINE | re.DOTALL)
+FIGURE = re.compile(r"^```\{glue:figure\} ([\w-]+)\n.*?\n```$", re.MULTILINE | re.DOTALL)
+# The place of a value, with the formula before it where that ends with an equals sign.
+GLUED = re.compile(r"(?:\$([^$]*=)\$\s+)?\{glue:(?:text)?\}`([^`]+)`")
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
+TABLE = "text/markdown"
+
+
+def make(executed: NotebookNode, notebook: Notebook, parameters: Mapping[str, Any], folder: str) -> NotebookNode:
+    """Return an executed notebook as its page; ``folder`` is where the files are that the page offers."""
+    page, name = deepcopy(executed), f"{notebook.name}-{parameters['profile']}"
+    place(page, notebook.name, folder, name)
+    found = ledger.findings([page])
+    if found:
+        add_to_findings(page, ledger.listed(ledger.read_ledger(paths.LEDGER), found))
+    typeset(page)
+    for cell in page.cells:  # what notebooks report to the build is not for readers
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if MIME not in output.get("data", {})]
+    fold(page)
+    put_below_title(page, facts(page, name, parameters))
+    files = f'<a href="{folder}/{name}.ipynb" download>this page as a notebook to run</a>'
+    if (paths.RESULTS / "used" / f"{name}.json").is_file():
+        files += f', <a href="{folder}/{name}.zip" download>the results behind it</a> (netCDF with provenance: '
+        files += "means and standard errors; all realisations: "
+        files += f"`.venv/bin/python -m sgdnoise store export {name}` in your build)"
+    page.cells.append(nbformat.v4.new_markdown_cell(f":::{{note}}\n:class: screen-only\nTo take away: {files}.\n:::"))
+    return page
+
+
+def table(content: dict[str, str]) -> xr.Dataset | None:
+    """Return the numbers of a published figure; a diagram has none."""
+    if not content["netcdf"]:
+        return None
+    return xr.load_dataset(io.BytesIO(base64.b64decode(content["netcdf"])), engine="scipy")
+
+
+def place(executed: NotebookNode, notebook: str, folder: str, prefix: str) -> None:
+    """Put each published figure where the text of its page asks for it, with links to its files below."""
+    figures = told(executed, "figure")
+
+    def put(block: re.Match[str]) -> str:
+        name = block[1]
+        shown = lend(executed, notebook, name)
+        opening = block[0].replace(f"{{glue:figure}} {name}", f"{{figure}} /_build/figures/{shown.name}")
+
+        def link(ending: str, words: str, at: str = folder) -> str:
+            file = shown.name if ending == "svg" else f"{prefix}-{name}.{ending}"
+            return f'<a href="{at}/{file}" download="{prefix}-{name}.{ending}">{words}</a>'
+
+        words = f"This figure: {link('svg', 'SVG', '../_images')}, {link('png', 'PNG')}"
+        numbers = table(figures[name])
+        if numbers is not None:
+            bars = ", with the ends of the bars" if numbers.low.notnull().any() else ""
+            words += f"; its numbers{bars}: {link('csv', 'CSV')}, {link('nc', 'netCDF')}"
+        return f'{opening}\n\n<p class="downloads">{words}.</p>\n'
+
+    for cell in executed.cells:
+        if cell.cell_type == "markdown":
+            cell.source = FIGURE.sub(put, cell.source)
+
+
+def lend(executed: NotebookNode, name: str, figure: str) -> Path:
+    """Write a figure of an executed notebook where pages look for it."""
+    kept = told(executed, "figure")
+    if figure not in kept:
+        raise Refusal(f"notebook {name} has the figures {', '.join(kept) or 'none'}, and no {figure!r}")
+    paths.FIGURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=paths.FIGURES, delete=False) as part:
+        part.write(kept[figure]["image/svg+xml"].encode())
+    place = paths.FIGURES / f"{name}.{figure}.svg"
+    os.replace(part.name, place)
+    return place
+
+
+def values(executed: NotebookNode) -> dict[str, str]:
+    """Return what a notebook reports for the text, by name."""
+    return {name: content["text"] for name, content in told(executed, "value").items()}
+
+
+def typeset(executed: NotebookNode) -> None:
+    """Put the values that a notebook reports into its text, and write all its numbers as they are printed."""
+    known = values(executed)
+    for cell in executed.cells:
+        if cell.cell_type == "markdown":
+            cell.source = filled(cell.source, known)
+        for output in cell.get("outputs", []):
+            if TABLE in output.get("data", {}):
+                output["data"][TABLE] = printed(output["data"][TABLE])
+
+
+def filled(text: str, known: Mapping[str, str]) -> str:
+    """Put values where a text asks for them, within the formula before if that ends with an equals sign.
+
+    >>> filled("$N=$ {glue:}`n` samples of {glue:text}`what`, $x=$ {glue:}`y`", {"n": "9", "what": "-1", "y": "2, 3"})
+    '$N=9$ samples of −1, $x=$ 2, 3'
+    """
+
+    def put(place: re.Match[str]) -> str:
+        formula, name = place.groups()
+        if name not in known:
+            raise Refusal(f"the text asks for the value {name!r}, which its notebook does not report")
+        if formula and NUMBER.fullmatch(known[name]):
+            return f"${formula}{known[name]}$"
+        return (f"${formula}$ " if formula else "") + printed(known[name])
+
+    return GLUED.sub(put, text)
+
+
+def fold(executed: NotebookNode) -> None:
+    """Fold the plumbing of an executed notebook, the parameters of the run with it."""
+    cells: list[NotebookNode] = []
+    above: NotebookNode | None = None  # the folded cell that the next one would join
+    for cell in executed.cells:
+        tags = cell.metadata.get("tags", [])
+        if PARAMETERS in tags:
+            cell.metadata["tags"] = tags = [*tags, FOLDED]
+        if REMOVED in tags:
+            cells.append(cell)
+            continue
+        folded = cell.cell_type == "code" and FOLDED in tags
+        if folded and above is not None:
+            above.source += f"\n\n{cell.source}"
+            above.outputs += cell.outputs
+            entitle(above, f"{above.metadata['mystnb']['code_prompt_show'].removeprefix('Code: ')}; {title(cell)}")
+            continue
+        above = cell if folded else None
+        if folded:
+            entitle(cell, title(cell))
+        cells.append(cell)
+    executed.cells = cells
+
+
+def entitle(cell: NotebookNode, words: str) -> None:
+    """Set the line under which a cell is folded."""
+    cell.metadata["mystnb"] = {"code_prompt_show": f"Code: {words}", "code_prompt_hide": f"Hide: {words}"}
+
+
+def title(cell: NotebookNode) -> str:
+    """Return what a folded cell says of itself in its first line.
+
+    >>> from nbformat.v4 import new_code_cell
+    >>> title(new_code_cell("# Draw the figure.\\nplot()"))
+    'draw the figure'
+    """
+    line = cell.source.lstrip().partition("\n")[0]
+    words = line.removeprefix("#").strip().rstrip(".") if line.startswith("#") else "source"
+    return words[:1].lower() + words[1:]
+
+
+@cache
+def note(key: str) -> dict[str, Any] | None:
+    """Return what a stored result says of how it was made, or None where there is none."""
+    entry = Store(paths.RESULTS).read(key)
+    return None if entry is None else entry[1]
+
+
+def notes(*labels: str) -> list[dict[str, Any]]:
+    """Return what the results behind some notebooks say of how they were made, each once."""
+    keys = dict.fromkeys(key for label in labels for key in Store(paths.RESULTS).uses(label))
+    return [found for found in map(note, keys) if found is not None]
+
+
+def minutes(executed: NotebookNode) -> int:
+    """Return how long the prose takes to read; code, and what figures say to those who do not see them, aside."""
+    prose = (OPTIONS.sub("", cell.source) for cell in executed.cells if cell.cell_type == "markdown")
+    return max(1, round(sum(len(text.split()) for text in prose) / WORDS_A_MINUTE))
+
+
+def seconds(executed: NotebookNode, behind: list[dict[str, Any]]) -> float:
+    """Return what the page takes to compute: its own run, and the results that it found in the store.
+
+    A result that was stored after the run began was computed in it, and is not counted twice.
+    """
+    run = executed.metadata["papermill"]
+    began = datetime.fromisoformat(run["start_time"])
+    began = began.replace(microsecond=0, tzinfo=began.tzinfo or UTC)  # results note their second
+    found = (n for n in behind if datetime.fromisoformat(n["created"]) < began)
+    return float(run["duration"] + sum(n["wall_time"] for n in found))
+
+
+def facts(executed: NotebookNode, label: str, parameters: Mapping[str, Any]) -> str:
+    """Write what a page says of itself below its title: how long it takes, and what made it."""
+    from sgdnoise import __version__
+
+    reading = f"{minutes(executed)} minute{'s' if minutes(executed) > 1 else ''} to read"
+    made = f"version {__version__}, {parameters['profile']} profile, seed {parameters['seed']}"
+    return f"{reading} · {clock(seconds(executed, notes(label)))} to compute · {made}"
+
+
+def put_below_title(executed: NotebookNode, line: str) -> None:
+    """Put a line below the title of a page."""
+    first = executed.cells[0]
+    title, _, rest = first.source.partition("\n")
+    first.source = f"{title}\n\n```{{container}} page-facts\n{line}\n```\n{rest}"
+
+
+def add_to_findings(executed: NotebookNode, text: str) -> None:
+    """Put text at the end of the box that closes a page with what was found."""
+    for cell in executed.cells:
+        if cell.cell_type == "markdown" and FOUND in cell.source:
+            end = cell.source.index("\n:::", cell.source.index(FOUND))
+            cell.source = f"{cell.source[:end]}\n\n{text}{cell.source[end:]}"
+
+
+def cost(profile: str) -> str:
+    """Say what the stored results behind the book cost to compute."""
+    known = notes(*(path.stem for path in (paths.RESULTS / "used").glob(f"*-{profile}.json")))
+    hours = sum(found["wall_time"] * int(found["threads"]) for found in known) / 3600
+    return f"{len(known)} results, {hours:.2g} core-hours"

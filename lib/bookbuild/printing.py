@@ -1,0 +1,234 @@
+"""The book as one PDF: its pages put together as one page, which Chromium prints.
+
+Nothing is rendered a second time, so that the PDF cannot say anything else than the book: the articles are taken in
+the order of the table of contents, what only a screen can use is left out, and links between pages become links within
+the one page. For that, every name (``id``) is given its page in front.
+
+Chromium numbers the pages by itself but cannot write into a table of contents on which page a chapter is. So it prints
+twice: once to learn where each chapter begins, and again with these numbers in place. The maths is typeset once.
+"""
+
+import json
+import os
+import posixpath
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from bookbuild import paths, work
+from bookbuild.check import Chapter, chapters, is_outside
+from bookbuild.texts import Refusal, read_yaml
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+BROWSERS += [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")]
+# Names another browser; empty, none.
+BROWSER_VARIABLE = "SGDNOISE_BROWSER"
+# The sandbox of Chromium does not start for root, as which containers run.
+FLAGS = ("--no-sandbox", "--disable-background-networking")
+MISSING = "a PDF needs Chromium or Google Chrome, and none is here; install one (on Debian: apt-get install chromium)"
+# What a reader of paper cannot use. Folded cells are plumbing; the title page says that they are left out.
+SCREEN_ONLY = (
+    "script, style, button, form, input, canvas, nav, template, .headerlink, .downloads, .screen-only, "
+    ".toctree-wrapper, .prev-next-area, details.hide, .cell.tag_hide-cell"
+)
+# Upright, bold, slanted, bold and slanted.
+FONTS = {
+    "Book Serif": ("STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta"),
+    "Book Sans": ("DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-Oblique", "DejaVuSans-BoldOblique"),
+    "Book Mono": ("DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique"),
+}
+REFERENCES = ("for", "aria-labelledby", "aria-describedby", "aria-controls", "headers")
+# Millimetres of A4 between the margins of print.css, in the pixels of a browser: what is measured is what is printed.
+TEXT_WIDTH = round(166 / 25.4 * 96)
+PATIENCE = 120  # seconds, for all maths of the book on a slow machine
+
+
+def browser() -> str | None:
+    """Return the path of Chromium or of Google Chrome, or None."""
+    names = (os.environ[BROWSER_VARIABLE],) if BROWSER_VARIABLE in os.environ else BROWSERS
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+def make(html: Path, profile: str, output: Path) -> None:
+    """Print the book in a folder to a file."""
+    if browser() is None:
+        raise Refusal(MISSING)
+    page, log = html / "print.html", paths.LOGS / "pdf.log"
+    page.write_text(assemble(html, profile), encoding="utf-8")
+    printed = work.alone("Printing the book", f"print/{profile}", log, {}, print_page, page, output)
+    page.unlink()
+    if not printed or not output.is_file():
+        raise Refusal(f"the PDF was not printed; all that was said is in {os.path.relpath(log)}")
+
+
+def print_page(page: Path, output: Path) -> None:
+    """Typeset the maths, print, find where each chapter begins, and print again with these numbers."""
+    from playwright.sync_api import sync_playwright
+    from pypdf import PdfReader
+
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory(dir=output.parent) as scratch:
+        chromium = playwright.chromium.launch(executable_path=browser(), args=list(FLAGS))
+        view = chromium.new_page(viewport={"width": TEXT_WIDTH, "height": 900}, color_scheme="light", offline=True)
+        view.set_default_timeout(1000 * PATIENCE)
+        view.emulate_media(media="print")
+        view.goto(page.as_uri())
+        view.wait_for_function("window.MathJax && MathJax.startup && MathJax.startup.promise")
+        view.evaluate("MathJax.startup.promise.then(() => document.fonts.ready).then(() => true)")
+        complain(view)
+        view.add_script_tag(content=_beside("js"))
+        view.evaluate("fitFormulas()")
+        first = Path(scratch) / "first.pdf"
+        settings: dict[str, Any] = {"prefer_css_page_size": True, "print_background": True}
+        view.pdf(path=first, **settings)
+        view.evaluate("pages => numberPages(pages)", beginnings(PdfReader(first)))
+        view.pdf(path=first, outline=True, tagged=True, **settings)
+        headings = view.locator("h1, h2, h3, h4, h5, h6").all_text_contents()
+        chromium.close()
+        finish(first, output, headings)
+
+
+def complain(view: Any) -> None:
+    """Refuse to print a formula that could not be typeset or a picture that is not there."""
+    if view.locator("mjx-merror").count() or view.locator(".math").count() > view.locator("mjx-container").count():
+        raise Refusal("a formula of the book could not be typeset")
+    if not view.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)"):
+        raise Refusal("a picture of the book could not be read")
+
+
+def beginnings(reader: Any) -> dict[str, int]:
+    """Return the number of the page on which each target of a link is."""
+    numbers = {page.indirect_reference.idnum: number for number, page in enumerate(reader.pages, 1)}
+    targets = reader.named_destinations.items()
+    return {name.removeprefix("/"): numbers[target.page.idnum] for name, target in targets}
+
+
+def finish(printed_file: Path, output: Path, headings: list[str]) -> None:
+    """Say in the file whose it is, and take out the date: the same book gives the same file."""
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import NameObject, TextStringObject
+
+    reader = PdfReader(printed_file)
+    assert reader.metadata is not None
+    title = str(reader.metadata.title)
+    writer = PdfWriter(clone_from=reader)
+    writer.metadata = {"/Title": title, "/Author": read_yaml(paths.CONFIG)["author"], "/Producer": "Chromium"}
+    writer.root_object[NameObject("/PageMode")] = NameObject("/UseOutlines")
+    # Where a heading goes on in a second line, its bookmark has lost a blank.
+    whole = {"".join(text.split()): " ".join(text.split()) for text in headings}
+    bookmarks: list[Any] = [writer.root_object["/Outlines"].get_object()]
+    while bookmarks:
+        bookmark = bookmarks.pop()
+        words = "".join(str(bookmark.get("/Title", "")).split())
+        if words in whole:
+            bookmark[NameObject("/Title")] = TextStringObject(whole[words])
+        bookmarks += [bookmark[near].get_object() for near in ("/First", "/Next") if near in bookmark]
+    writer.write(output)
+
+
+def assemble(html: Path, profile: str) -> str:
+    """Return the whole book as one page, to be put at the top of the book's folder."""
+    import matplotlib as mpl
+    from bs4 import BeautifulSoup
+    from jinja2 import Environment
+
+    from sgdnoise import __version__
+
+    order = list(chapters(read_yaml(paths.TOC)))
+    pages = {c.page: BeautifulSoup((html / f"{c.page}.html").read_bytes(), "html.parser") for c in order}
+    mathjax = _mathjax(pages.values())
+    known = {page: {str(tag["id"]) for tag in soup.find_all(id=True)} for page, soup in pages.items()}
+    printed = []
+    for chapter in order:
+        article = _article(pages[chapter.page], chapter.page)
+        title = plain(article.find("h1"))
+        _for_print(article, chapter, known)
+        words = {"title": title, "quoted": json.dumps(title, ensure_ascii=False), "body": article.decode_contents()}
+        printed.append({"name": chapter.name, "part": chapter.part, **words})
+    template = Environment(autoescape=True, trim_blocks=True).from_string(_beside("html"))
+    return template.render(
+        {"config": read_yaml(paths.CONFIG), "paper": read_yaml(paths.ROOT / "CITATION.cff")["preferred-citation"]},
+        fonts=FONTS,
+        folder=(Path(mpl.get_data_path()) / "fonts" / "ttf").as_uri(),
+        style=_beside("css"),
+        mathjax=mathjax,
+        chapters=printed,
+        version=__version__,
+        profile=profile,
+    )
+
+
+def _beside(kind: str) -> str:
+    return Path(__file__).with_name(f"print.{kind}").read_text(encoding="utf-8")
+
+
+def _article(soup: "BeautifulSoup", page: str) -> "Tag":
+    article = soup.select_one("article")
+    if article is None or article.find("h1") is None:
+        raise Refusal(f"page {page} has no article with a title, and cannot be printed")
+    return article
+
+
+def plain(heading: Any) -> str:
+    """Return the words of a heading, without the mark that links to it."""
+    return "".join(text for text in heading.find_all(string=True) if not text.find_parent(class_="headerlink")).strip()
+
+
+def _for_print(article: "Tag", chapter: Chapter, known: dict[str, set[str]]) -> None:
+    """Take out what only a screen can use, and point addresses into the one page."""
+    for tag in article.select("noscript"):
+        tag.unwrap()
+    for tag in article.select(SCREEN_ONLY):
+        tag.decompose()
+    for tag in article.select("details"):
+        tag["open"] = ""
+    for tag in article.find_all(True):
+        if tag.get("id"):
+            tag["id"] = f"{chapter.name}--{tag['id']}"
+        for attribute in REFERENCES:
+            if tag.get(attribute):
+                tag[attribute] = " ".join(f"{chapter.name}--{word}" for word in str(tag[attribute]).split())
+        if tag.name == "img" and not is_outside(str(tag["src"])):
+            tag["src"] = _from_top(chapter.page, str(tag["src"]))
+        if tag.name == "a" and tag.get("href"):
+            target = link_target(str(tag["href"]), chapter.page, known)
+            if target is None:
+                tag.unwrap()
+            else:
+                tag["href"] = target
+
+
+def link_target(address: str, page: str, known: dict[str, set[str]]) -> str | None:
+    """Return where a link of a page leads in print, or None if to a file that the print does not have.
+
+    >>> known = {"book/a": {"x"}, "book/b": {"y"}}
+    >>> [link_target(to, "book/a", known) for to in ("#x", "b.html#y", "b.html", "../files/z.csv", "https://c.example")]
+    ['#book-a--x', '#book-b--y', '#book-b', None, 'https://c.example']
+    """
+    if is_outside(address) or address.startswith("mailto:"):
+        return address
+    parts = urlsplit(address)
+    target = _from_top(page, parts.path).removesuffix(".html") if parts.path else page
+    if target not in known:
+        return None
+    name = unquote(parts.fragment)
+    return f"#{target.replace('/', '-')}--{name}" if name in known[target] else f"#{target.replace('/', '-')}"
+
+
+def _from_top(page: str, address: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(page), address))
+
+
+def _mathjax(pages: Any) -> str:
+    """Return the scripts that typeset the maths, as the pages have them, without what only a screen can use."""
+    for soup in pages:
+        found = [tag for tag in soup.find_all("script") if "window.MathJax" in (tag.string or "")]
+        if found and soup.find("script", src=re.compile(r"_static/formulas\.js")):
+            print_only = "MathJax.options = {...MathJax.options, enableAssistiveMml: false};"
+            return f'{found[0]}<script>{print_only}</script><script defer src="_static/formulas.js"></script>'
+    raise Refusal("no page of the book loads MathJax, and its formulas cannot be printed")

@@ -1,0 +1,510 @@
+# ---
+# jupyter:
+#   expected_seconds:
+#     paper: 300
+#     smoke: 9
+#     standard: 20
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Is it Gaussian?
+#
+# :::{admonition} What you will learn
+# :class: learn
+# Which part of the common picture of SGD as a Langevin equation holds in this model: the noise is Gaussian, but it is
+# not white noise of one temperature, and it dies with the loss.
+# :::
+#
+# Much of the literature argues by the central limit theorem that SGD is gradient descent with Gaussian noise, a
+# Langevin equation. The paper's introduction calls this into question, and cites experiments that found heavy tails
+# and proposed Lévy flights {cite:p}`simsekli2019tail`. Two assumptions are mixed up in that picture: that the noise
+# is *Gaussian*, and that it is the same *in every direction and at any loss*. We separate them with two controls.
+# `sn.GaussianSGD` replaces the batch indicator of each sample by a normal number with the same mean and variance: no
+# batch is left, only its two moments. `sn.Langevin` has full batches and white noise of a known temperature $T$.
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %% tags=["hide-input"]
+# Set up.
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+import sgdnoise as sn
+from sgdnoise import plotting
+from sgdnoise.linear_response import stationary_modes
+from sgdnoise.modes import motion_of, stationary_covariance
+from sgdnoise.report import claim, glue, publish
+
+plotting.use_style()
+network_size, mode_size, stopped_size, tail_sets, tail_sizes = {
+    "smoke": (
+        {"features": 80, "realisations": 4},
+        {"features": 40, "replicas": 8, "steps": 300},
+        {"features": 200, "realisations": 6},
+        8,
+        (25, 50, 100),
+    ),
+    "standard": (
+        {"features": 300, "realisations": 10},
+        {"features": 80, "replicas": 20, "steps": 500},
+        {"features": 400, "realisations": 48},
+        48,
+        (25, 50, 100, 200),
+    ),
+    "paper": (
+        {"features": 1000, "realisations": 24},
+        {"features": 200, "replicas": 32, "steps": 2000},
+        {"features": 1000, "realisations": 100},
+        64,
+        (25, 50, 100, 200, 400, 800),
+    ),
+}[profile]
+nearly = {"drift_tolerance": 1e3 if profile == "smoke" else 0.1}
+colors = {"SGD": "blue", "Gaussian SGD": "red", "Langevin": "green"}
+markers = dict(zip(colors, "osD", strict=True))
+
+
+def quote(value, error, digits=3):
+    """A number with its error."""
+    return f"{float(value):.{digits}f} ± {float(error):.{digits}f}"
+
+
+# %% [markdown]
+# ## Three kinds of noise with the same chord
+#
+# The gradient is here the *mean* over the batch, so that on average all three algorithms descend the same loss. The
+# temperature of Langevin descent is chosen so that the chord of the FDT plot, $T_\mathrm{int}$, is that of SGD in
+# linear response: the same total noise, shared out differently.
+
+# %%
+problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
+b, dt = 0.2, 0.05
+sgd = sn.SGD(batch=b, gradient="mean")
+chord_of_sgd, chord_of_unit = (
+    sn.linear_response(problem, algorithm, dt, 1.0).integrated_temperature
+    for algorithm in (sgd, sn.Langevin(temperature=1.0))
+)
+algorithms = {
+    "SGD": sgd,
+    "Gaussian SGD": sn.GaussianSGD(batch=b, gradient="mean"),
+    "Langevin": sn.Langevin(temperature=chord_of_sgd / chord_of_unit),
+}
+points = [{"algorithm": algorithm} for algorithm in algorithms.values()]
+waits = [4.0, 4.5, 5.0, 5.5, 6.0]
+runs = sn.sweep(
+    sn.simulate,
+    points,
+    [seed],
+    fixed={
+        "problem": problem,
+        "learning_rate": dt,
+        "duration": 9.0,
+        "waiting_times": waits,
+        "replicas": 2,
+        **network_size,
+    },
+).squeeze("seed")
+network = {name: runs.isel(point=i) for i, name in enumerate(algorithms)}
+
+# %% [markdown]
+# The second measurement looks at each direction by itself. A plain loop trains a small network, many replicas at once
+# on one data set, and projects the weights on the eigenvectors of the mean Hessian. A mode of stiffness $a$ with the
+# variance $\langle x^2\rangle$ has the temperature $a\langle x^2\rangle$.
+
+
+# %%
+def modes(algorithm, seed, features, replicas, steps):
+    """Stiffness and temperature of every mode of the mean Hessian, by a plain loop."""
+    data, noise = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
+    shape = round(problem.alpha * features), replicas
+    A = 1 / features + data.standard_normal((shape[0], features)) / features**0.5
+    w, kept, active = np.zeros((features, replicas)), [], 0.0
+    for step in range(steps):
+        h = A @ w
+        slope = np.minimum(h - 1, 0)
+        if isinstance(algorithm, sn.GaussianSGD):
+            slope *= 1 + ((1 - b) / b) ** 0.5 * noise.standard_normal(shape)
+        elif isinstance(algorithm, sn.SGD):
+            slope *= (noise.random(shape) < b) / b
+        gradient = A.T @ slope + problem.ridge * w
+        white = algorithm.noise(dt) * noise.standard_normal(w.shape)
+        w = w - dt * (gradient + white)
+        if step >= 100 and step % 4 == 0:
+            kept.append(w)
+            active = active + (h < 1).mean(axis=1)
+    hessian = A.T @ (active[:, None] / len(kept) * A) + problem.ridge * np.eye(features)
+    stiffness, vectors = np.linalg.eigh(hessian)
+    x = np.einsum(
+        "nm,tnr->trm", vectors, np.array(kept) - np.mean(kept, axis=(0, 2))[:, None]
+    )
+    temperature = stiffness * (x**2).mean(axis=0)
+    return xr.Dataset(
+        {
+            "stiffness": ("mode", stiffness),
+            "temperature": (("replica", "mode"), temperature),
+        }
+    )
+
+
+by_mode = sn.sweep(modes, points, [seed], fixed=mode_size).squeeze("seed")
+
+# %% tags=["hide-input"]
+# Draw the figure.
+
+
+def displacement(dataset):
+    """Squared displacement B and response against lag, averaged over the waiting times."""
+    curve = sn.fdt_curve(dataset, waiting_time=waits).mean("waiting_time")
+    curve["displacement"] = curve.displacement + 0.5 * curve.drift
+    return curve.sel(lag=slice(0, 2.5 + 0.5 * dt))
+
+
+def in_groups(name, count=8):
+    """Stiffness and temperature of groups of neighbouring modes, with errors from the replicas."""
+    found = by_mode.isel(point=list(algorithms).index(name)).rename(
+        replica="realisation"
+    )
+    size = found.sizes["mode"] // count
+    groups = found.isel(mode=slice(0, size * count)).coarsen(mode=size).mean()
+    return groups.stiffness.values, *plotting.mean_and_error(groups.temperature)
+
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.0, 2.9))
+for name, color in colors.items():
+    look = {"color": plotting.COLORS[color], "label": name, "fmt": markers[name]}
+    look |= {"markersize": 4, "elinewidth": 0.7, "fillstyle": "none"}
+    curve = displacement(network[name]).sel(
+        lag=[0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0], method="nearest"
+    )
+    x, _ = plotting.mean_and_error(curve.integrated_response)
+    plotting.curve(left, x, *plotting.mean_and_error(curve.displacement), **look)
+    plotting.curve(right, *in_groups(name), **look)
+    if name == "Gaussian SGD":  # its linear response is that of SGD
+        continue
+    line = {"fmt": "-", "color": look["color"], "linewidth": 1, "zorder": 1}
+    exact = sn.linear_response(problem, algorithms[name], dt, 2.5)
+    exact = sn.fdt_curve(exact, waiting_time=0.0).isel(realisation=0)
+    line["name"] = f"{name}, linear response"
+    plotting.curve(left, exact.integrated_response, exact.displacement, **line)
+    spectrum = sn.hessian_spectrum(problem, algorithms[name])
+    motion = motion_of(algorithms[name], dt, problem.ridge)
+    shares = stationary_modes(spectrum, motion)
+    order = np.argsort(shares.stiffness)
+    variance = stationary_covariance(shares, motion)[:, 0, 0]
+    plotting.curve(
+        right, shares.stiffness[order], (shares.stiffness * variance)[order], **line
+    )
+left.set(xlabel=r"integrated response $\chi$", ylabel="displacement $B$")
+left.legend(loc="lower right")
+left.set(xlim=(0, None), ylim=(0, None), xticks=[0, 0.05, 0.1, 0.15, 0.2])
+left.set_xticklabels(["0", "0.05", "0.1", "0.15", "0.2"])
+right.set(xlabel="stiffness $a$ of the mode", ylabel="its temperature", ylim=(0, None))
+publish("three-noises", figure)
+
+# %% tags=["hide-input"]
+# Quote numbers and test the first claim.
+T = algorithms["Langevin"].temperature
+glue("temperature", f"{T:.4f}")
+glue("features", network_size["features"])
+glue("data_sets", network_size["realisations"])
+glue("mode_features", mode_size["features"])
+for name, short in (
+    ("SGD", "sgd"),
+    ("Gaussian SGD", "gaussian"),
+    ("Langevin", "langevin"),
+):
+    found = sn.effective_temperature(
+        network[name], "chord", (0.0, 2.5), waits, tolerance=1.0, **nearly
+    )
+    glue(f"chord-{short}", quote(found.value, found.error))
+ratios = {}
+for name in algorithms:
+    a, value, error = (np.asarray(v) for v in in_groups(name, count=4))
+    ratio = value[-1] / value[0]
+    spread = ratio * np.hypot(error[-1] / value[-1], error[0] / value[0])
+    ratios[name] = float(ratio), float(spread)
+    glue(f"stiff-over-soft-{name.split()[0].lower()}", quote(ratio, spread, 2))
+# The closed form, at the stiffness of the two groups of Langevin descent.
+closed = (1 - dt * a[0] / 2) / (1 - dt * a[-1] / 2)
+glue("closed-ratio", f"{closed:.2f}")
+claim(
+    "sgd-noise-follows-the-hessian",
+    "temperature of the stiffest quarter of the modes over that of the softest: "
+    f"{quote(*ratios['SGD'], 2)} for SGD and {quote(*ratios['Langevin'], 2)} for Langevin descent, where the closed "
+    f"form has {closed:.2f}",
+    min(
+        (ratios["SGD"][0] - 3) / ratios["SGD"][1],
+        (0.1 * closed - abs(ratios["Langevin"][0] - closed)) / ratios["Langevin"][1],
+    ),
+)
+
+# %% [markdown]
+# ```{glue:figure} three-noises
+# ---
+# name: fig-three-noises
+# alt: >-
+#   Left: displacement against integrated response for SGD, Gaussian SGD and Langevin descent, points near two lines.
+#   Right: temperature of modes against their stiffness for the same three, points with error bars and two lines.
+# ---
+# Left: FDT plot of SGD ($b=0.2$, batch means), Gaussian SGD and Langevin descent at $T=$ {glue:}`temperature`, all at
+# $dt=0.05$, $\alpha=6$, $\Delta=\lambda=1$; networks with $N=$ {glue:}`features`, {glue:}`data_sets` data sets.
+# Right: temperature of the modes of one data set with $N=$ {glue:}`mode_features`, in groups of neighbouring
+# stiffness. Lines: linear response, the same for SGD and Gaussian SGD. Bars are two standard errors.
+# ```
+#
+# The chords agree as they were made to: {glue:text}`chord-sgd` for SGD, {glue:text}`chord-gaussian` with Gaussian
+# weights, {glue:text}`chord-langevin` for Langevin descent. The curves do not. That of Langevin descent is nearly
+# straight: every mode has $T/(1-a\,dt/2)$. That of SGD is bent, since its noise is made of the same vectors as the
+# Hessian and each mode is heated in proportion to its own curvature ({doc}`/notebooks/temperature`). The stiffest
+# quarter of the modes is {glue:text}`stiff-over-soft-sgd` times as hot as the softest quarter; for Langevin descent
+# the factor is {glue:text}`stiff-over-soft-langevin` (closed form: {glue:text}`closed-ratio`). With Gaussian weights it
+# is {glue:text}`stiff-over-soft-gaussian`. What matters is the covariance of the noise and not its distribution.
+#
+# The hottest modes lie above the line, which takes the Hessian at the minimum. The points have the mean Hessian of
+# the run. It is softer, because samples enter and leave the margin as the weights fluctuate, and that moves points to
+# the left.
+#
+# ## Noise that dies with the loss
+#
+# On separable data the force of every sample vanishes at the end, and the noise of SGD with it. We train with the
+# stopping rule of the paper, and follow Langevin descent at $T=10^{-3}$ for comparison; the library refuses a
+# stopping rule for it, because its noise never ends.
+
+# %%
+separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0)
+rate, batch = 0.2, 1 / 4
+ends = sn.sweep(
+    sn.simulate,
+    [{"algorithm": kind(batch)} for kind in (sn.SGD, sn.GaussianSGD)],
+    [seed],
+    fixed={
+        "problem": separable,
+        "learning_rate": rate,
+        "duration": 600.0,
+        "replicas": 2,
+        "stop_gradient": 1e-10,
+        "record_every": 100,
+        **stopped_size,
+    },
+).squeeze("seed")
+# A full batch at this learning rate is, on average, the sum over a batch at the other.
+shaken = sn.simulate(
+    separable,
+    sn.Langevin(temperature=1e-3),
+    learning_rate=batch * rate,
+    duration=batch * 200.0,
+    features=stopped_size["features"],
+    realisations=4,
+    record_every=50,
+    seed=seed,
+)
+
+# %% [markdown]
+# ## Tails
+#
+# The stochastic gradient of one weight is a sum over the samples, $g_i=\sum_\mu (s_\mu-b)\,f_{\mu i}$ with
+# $f_{\mu i}=\ell'(h_\mu)\,y_\mu x_{\mu i}/\sqrt N$. Cumulants of independent variables add up, so that its excess
+# kurtosis over the draw of a batch is known exactly,
+#
+# $$
+# \frac{\langle g_i^4\rangle}{\langle g_i^2\rangle^2} - 3
+# = \frac{1-6b(1-b)}{b(1-b)}\;\frac{\sum_\mu f_{\mu i}^4}{\big(\sum_\mu f_{\mu i}^2\big)^2} .
+# $$ (eq-kurtosis)
+#
+# The second factor is of order one over the number of samples that pull, and falls as $1/N$. We draw batches at the
+# minimum, with $b=0.05$, and measure the kurtosis and Hill's tail index: one over the mean logarithm of the largest
+# hundredth of $|g_i|$ in units of the smallest of them. For a power law it is the exponent. For a Lévy flight it is
+# below two.
+
+
+# %%
+def tails(features, seed, data_sets, batches=1000, b=0.05):
+    """Excess kurtosis, the exact one, and Hill's index of the noise of one weight."""
+    random = np.random.default_rng([seed, features])
+    rows = []
+    for _ in range(data_sets):
+        A = random.standard_normal((6 * features, features)) / features**0.5
+        A += 1 / features
+        w = np.zeros(features)
+        for _ in range(60):
+            w -= 0.1 * (A.T @ np.minimum(A @ w - 1, 0) + w)
+        f = (A * np.minimum(A @ w - 1, 0)[:, None]).astype(np.float32)
+        g = ((random.random((batches, len(f)), np.float32) < b) - np.float32(b)) @ f
+        z = np.abs(g) / np.sqrt(b * (1 - b) * (f**2).sum(axis=0))
+        exact = (1 / (b * (1 - b)) - 6) * (f**4).sum(axis=0) / (f**2).sum(axis=0) ** 2
+        largest = np.sort(z, axis=None)[-(z.size // 100) :]
+        hill = 1 / np.log(largest[1:] / largest[0]).mean()
+        rows.append([(z**4).mean() - 3, exact.mean(), hill])
+    names = ("kurtosis", "exact", "hill")
+    columns = zip(names, np.transpose(rows), strict=True)
+    return xr.Dataset({name: ("realisation", values) for name, values in columns})
+
+
+tail = sn.sweep(
+    tails, {"features": list(tail_sizes)}, [seed], fixed={"data_sets": tail_sets}
+).squeeze("seed")
+
+# %% tags=["hide-input"]
+# Draw the figure.
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.0, 2.6))
+for i, name in enumerate(("SGD", "Gaussian SGD")):
+    mean = ends.isel(point=i).loss.mean("realisation")
+    shown = mean.sel(time=slice(0, float(ends.stopping_time.min())))
+    line = {"color": plotting.COLORS[colors[name]], "fmt": "-" if i == 0 else "--"}
+    plotting.curve(left, shown.time / rate, shown, label=name, **line)
+mean = shaken.loss.mean("realisation")
+line = {"color": plotting.COLORS["green"], "fmt": "-."}
+plotting.curve(left, mean.time / (batch * rate), mean, label="Langevin", **line)
+left.set(xlabel="steps", ylabel="loss per feature", yscale="log", ylim=(1e-10, 10))
+left.legend(loc="lower left")
+shape = {"fmt": "o", "color": plotting.COLORS["blue"]}
+for axes, name, label in (
+    (middle, "kurtosis", "excess kurtosis"),
+    (right, "hill", "Hill's tail index"),
+):
+    values = plotting.mean_and_error(tail[name])
+    plotting.curve(axes, list(tail_sizes), *values, **shape, name=label)
+    axes.set(xlabel="features $N$", ylabel=label, xscale="log")
+    plotting.plain_ticks(axes.xaxis, tail_sizes)
+exact, _ = plotting.mean_and_error(tail.exact)
+plotting.curve(
+    middle, list(tail_sizes), exact, fmt="k-", linewidth=1, label="exact cumulants"
+)
+middle.set(yscale="log")
+plotting.plain_ticks(middle.yaxis, [0.05, 0.1, 0.2, 0.5, 1, 2])
+middle.legend(loc="lower left")
+u = stats.norm.isf(0.005)
+z = np.linspace(u, u + 8, 4001)
+gauss = 1 / (np.trapezoid(np.log(z / u) * stats.norm.pdf(z), z) / stats.norm.sf(u))
+level = {"color": "0.5", "linewidth": 1}
+plotting.curve(right, None, gauss, fmt="--", **level, name="normal numbers")
+plotting.curve(right, None, 2.0, fmt=":", **level, name="Lévy below")
+right.text(tail_sizes[0], gauss + 0.2, "normal numbers", fontsize=8, color="0.35")
+right.text(tail_sizes[0], 2.2, "Lévy flights: below 2", fontsize=8, color="0.35")
+right.set(ylim=(0, 1.25 * gauss))
+publish("gaussian-tails", figure)
+
+# %% tags=["hide-input"]
+# Quote numbers and test the other claims.
+
+
+def ratio_of_means(over, under):
+    """Ratio of two means over the same data sets, with a jackknife error."""
+    count = over.sizes["realisation"]
+    without = [
+        over.drop_isel(realisation=i).mean() / under.drop_isel(realisation=i).mean()
+        for i in range(count)
+    ]
+    error = np.sqrt((count - 1) * np.var(without))
+    return float(over.mean() / under.mean()), float(error)
+
+
+settled = {
+    name: run.distance.sel(time=slice(4.0, None)).mean("time")
+    for name, run in network.items()
+}
+unsat = ratio_of_means(settled["Gaussian SGD"], settled["SGD"])
+last = ends.isel(time=-1)
+sat, support = (
+    ratio_of_means(last[name].isel(point=1), last[name].isel(point=0))
+    for name in ("distance", "unsatisfied")
+)
+white = ratio_of_means(settled["Langevin"], settled["SGD"])
+glue("unsat", quote(*unsat))
+glue("white", quote(*white))
+glue("sat", quote(*sat))
+glue("support", quote(*support))
+stops = ends.stopping_time
+glue(
+    "stopped",
+    f"{int(stops.notnull().isel(point=1).sum())} of {stops.isel(point=1).size}",
+)
+glue("stopped_sets", stopped_size["realisations"])
+glue("stopped_features", stopped_size["features"])
+glue("langevin-loss", f"{float(shaken.loss.isel(time=-1).mean()):.1e}")
+claim(
+    "gaussian-weights-suffice",
+    f"distance with Gaussian weights over that of SGD: {quote(*unsat)} on data that cannot be separated, "
+    f"{quote(*sat)} on separable data when training stops",
+    min((0.05 - abs(unsat[0] - 1)) / unsat[1], (0.1 - abs(sat[0] - 1)) / sat[1]),
+)
+values, errors = plotting.mean_and_error(tail.kurtosis)
+x = np.log(np.array(tail_sizes) / np.mean(tail_sizes))
+weight = np.asarray(values / errors) ** 2
+x = x - np.average(x, weights=weight)
+exponent = float((weight * x * np.log(values)).sum() / (weight * x**2).sum())
+exponent_error = float((weight * x**2).sum() ** -0.5)
+index, index_error = plotting.mean_and_error(tail.hill)
+lowest = int(np.argmin(np.asarray((index - 2) / index_error)))
+glue("exponent", quote(exponent, exponent_error, 2))
+glue("hill", quote(index[lowest], index_error[lowest], 1))
+glue("hill-normal", f"{gauss:.1f}")
+glue("kurtosis-last", quote(values[-1], errors[-1]))
+glue("largest", tail_sizes[-1])
+claim(
+    "gradient-noise-has-no-heavy-tail",
+    f"excess kurtosis falls as $N$ to the power {quote(exponent, exponent_error, 2)}; least certain tail index "
+    f"{quote(index[lowest], index_error[lowest], 1)}",
+    min(
+        (0.25 - abs(exponent + 1)) / exponent_error,
+        float(((index - 2) / index_error)[lowest]),
+    ),
+)
+
+# %% [markdown]
+# ```{glue:figure} gaussian-tails
+# ---
+# name: fig-gaussian-tails
+# alt: >-
+#   Left: loss against steps on separable data for SGD, Gaussian SGD and Langevin descent, on a logarithmic scale.
+#   Middle: excess kurtosis of the noise of one weight against the number of features, points and a line. Right:
+#   Hill's tail index against the number of features, with levels for normal numbers and for Lévy flights.
+# ---
+# Left: loss on separable data, $\alpha=\Delta=0.5$, $\lambda=0$, $b=1/4$, $dt=0.2$ (summed gradients), up to the
+# first stop, mean over {glue:}`stopped_sets` data sets with $N=$ {glue:}`stopped_features`; Langevin descent at
+# $T=10^{-3}$ and $b\,dt$, four data sets. Middle and right: excess kurtosis and tail index of the stochastic gradient
+# of one weight, $\alpha=6$, $b=0.05$; line: Eq. {eq}`eq-kurtosis` on the same data. Bars are two standard errors.
+# ```
+#
+# SGD with Gaussian weights stops like SGD: {glue:text}`stopped` replicas met the rule. It ends equally far apart
+# ({glue:text}`sat` times the distance of SGD) and with {glue:text}`support` times the support vectors. Langevin
+# descent does not stop; its loss stays near {glue:text}`langevin-loss`, and along flat directions it diffuses for
+# ever. On data that cannot be separated the distance of two replicas is {glue:text}`unsat` of that of SGD with
+# Gaussian weights, and {glue:text}`white` for Langevin descent, which was given the same chord.
+#
+# The excess kurtosis falls as $N$ to the power {glue:text}`exponent`, and is {glue:text}`kurtosis-last` at $N=$
+# {glue:}`largest`. For large $N$ the power must be $-1$; at the smallest $N$ few samples pull, and the exact sums on
+# the same data, the line, are less steep, too. The tail index is {glue:text}`hill` where it is closest to that of a
+# Lévy flight; normal numbers have {glue:text}`hill-normal`. In this model with Gaussian data, then, there are no Lévy
+# flights. That does not contradict experiments with deep networks, whose data and gradients may be heavy-tailed
+# themselves.
+#
+# Gaussian weights with the covariance of SGD are what stochastic gradient flow has in continuous time, for which
+# {cite:t}`nishiyama2026stochastic` prove mean-field equations. {cite:t}`fan2026highdimensional` show that with
+# batches much smaller than the data and a learning rate to match, SGD and its Gaussian approximation are *not* the
+# same unless the model is linear. Here batches are a finite part of the data, and a difference, if there is one, is
+# within the errors quoted above.
+#
+# ## What this means in practice
+#
+# Model the noise of SGD as Gaussian if you like, but give it the covariance of the gradients, which changes with the
+# weights. White noise of one temperature heats soft directions too much and stiff ones too little, and it does not
+# vanish where the loss does: it cannot describe how training ends. A test of normality on single gradients says
+# little about such a model; the covariance is what to measure.
+#
+# :::{admonition} What was found
+# :class: found
+# - The stiffest quarter of the modes is {glue:text}`stiff-over-soft-sgd` times as hot as the softest with SGD, and
+#   {glue:text}`stiff-over-soft-langevin` times with Langevin descent.
+# - With Gaussian weights the distance of two replicas is {glue:text}`unsat` of that of SGD on data that cannot be
+#   separated, and {glue:text}`sat` on separable data.
+# - The excess kurtosis of the noise of one weight falls with $N$ with the exponent {glue:text}`exponent`.
+# :::

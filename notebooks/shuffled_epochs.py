@@ -1,0 +1,382 @@
+# ---
+# jupyter:
+#   expected_seconds:
+#     paper: 220
+#     smoke: 8
+#     standard: 20
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Shuffled epochs
+#
+# :::{admonition} What you will learn
+# :class: learn
+# Why training that shuffles its data once an epoch has almost no slow noise, what that does to its temperature, and
+# how close two runs then end on separable data.
+# :::
+#
+# The paper draws every batch anew, with replacement: a sample may be used twice in a row, or not for a long time. In
+# practice the data are shuffled once an epoch and every sample is used exactly once until the next shuffle.
+# {cite:t}`kuehn2025anticorrelated` showed that this makes the noise of successive batches anti-correlated, and that
+# weights fluctuate less along flat directions. Here we ask what it does to the quantities of the paper: the FDT plot,
+# the temperature, the distance of two replicas, and the point at which training stops. Persistent batches
+# ({doc}`/notebooks/fig02_persistent`) stand beside it, because they err on the other side.
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+
+# %% tags=["hide-input"]
+# Set up.
+import matplotlib.pyplot as plt
+import numpy as np
+
+import sgdnoise as sn
+from sgdnoise import plotting
+from sgdnoise.report import claim, glue, publish
+
+plotting.use_style()
+network_size, theory_size, stopped_size = {
+    "smoke": (
+        {"features": 80, "realisations": 4},
+        {"paths": 300, "realisations": 3},
+        {"features": 200, "realisations": 6},
+    ),
+    "standard": (
+        {"features": 400, "realisations": 8},
+        {"paths": 1500, "realisations": 3},
+        {"features": 400, "realisations": 48},
+    ),
+    "paper": (
+        {"features": 1000, "realisations": 24},
+        {"paths": 5000, "realisations": 8},
+        {"features": 1000, "realisations": 100},
+    ),
+}[profile]
+# The few small networks of the smoke profile cannot exclude a drift.
+nearly = {"drift_tolerance": 1e3 if profile == "smoke" else 0.1}
+names = {"replacement": "blue", "shuffling": "red", "persistence": "green"}
+markers = dict(zip(names, "osD", strict=True))
+
+
+def by_name(function, **options):
+    """The same run with each of the three ways to draw batches."""
+    points = [{"algorithm": algorithm} for algorithm in algorithms.values()]
+    whole = sn.sweep(function, points, [seed], fixed=options).squeeze("seed")
+    return {name: whole.isel(point=i) for i, name in enumerate(algorithms)}
+
+
+# %% [markdown]
+# ## Every epoch pays back what it took
+#
+# Let $s_\mu(t)$ be one if sample $\mu$ is in the batch at step $t$, and let an epoch have $1/b$ steps. Within one
+# epoch a sample is used once, so that $s_\mu(t)\,s_\mu(t+n)=0$ for two different steps of it; in different epochs the
+# two are independent. If all steps of the epoch are equally likely as $t$, then step $t+n$ lies in the same epoch
+# with probability $(1-|n|b)_+$, and the autocovariance follows:
+#
+# $$
+# \begin{aligned}
+# c_n &= \langle s_\mu(t)\,s_\mu(t+n)\rangle - b^2 = b\,\delta_{n0} - b^2\,(1-|n|b)_+ , \\
+# \sum_n c_n &= b - b^2\cdot\frac1b = 0 .
+# \end{aligned}
+# $$ (eq-shuffled)
+#
+# The second equation says that the noise has no weight at frequency zero. The reason is plain: the sum of $s_\mu$
+# over an epoch is one, always. With replacement $c_n=b(1-b)\,\delta_{n0}$, and with persistence it is positive for a
+# time $b\tau$.
+#
+# The state of the weights is not stationary but periodic with the epoch, since the first batch of an epoch is free
+# and the last one is what was left over. All averages below therefore run over whole epochs: waiting times at every
+# step of two successive epochs, each step counted equally. That is the average for which Eq. {eq}`eq-shuffled` holds.
+
+# %%
+problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
+b, dt = 0.1, 0.1
+algorithms = {
+    "replacement": sn.SGD(batch=b),
+    "shuffling": sn.ShuffledSGD(batch=b),
+    "persistence": sn.PersistentSGD(batch=b, persistence=2.0),
+}
+epoch = round(1 / b)  # steps
+waits = [round(6.0 + dt * step, 6) for step in range(2 * epoch)]
+common = {"problem": problem, "learning_rate": dt, "waiting_times": waits}
+network = by_name(sn.simulate, **common, duration=12.0, replicas=2, **network_size)
+theory = by_name(sn.solve_dmft, **common, duration=10.9, **theory_size)
+linear = {
+    name: sn.linear_response(problem, algorithm, dt, duration=3.0)
+    for name, algorithm in algorithms.items()
+}
+lags = [0.1, *np.round(np.arange(0.2, 2.01, 0.2), 6)]
+local = {
+    name: sn.local_temperature(run, lags=lags, waiting_times=waits, **nearly)
+    for name, run in network.items()
+}
+
+# %% tags=["hide-input"]
+# Draw the figure.
+
+
+def displacement(dataset):
+    """Squared displacement B and response against lag, averaged over whole epochs of waiting times."""
+    curve = sn.fdt_curve(dataset, waiting_time=waits).mean("waiting_time")
+    curve["displacement"] = 1e3 * (curve.displacement + 0.5 * curve.drift)
+    return curve.sel(lag=slice(0, 3.0 + 0.5 * dt))
+
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.0, 2.9))
+for name, color in names.items():
+    look = {"color": plotting.COLORS[color], "label": name}
+    mean = displacement(theory[name]).mean("realisation")
+    line = {"color": look["color"], "linewidth": 1, "name": f"{name}, mean-field"}
+    plotting.curve(left, mean.integrated_response, mean.displacement, fmt="-", **line)
+    points = displacement(network[name]).isel(lag=slice(0, None, 2))
+    x, _ = plotting.mean_and_error(points.integrated_response)
+    bars = look | {"fmt": markers[name], "markersize": 3, "elinewidth": 0.7}
+    plotting.curve(left, x, *plotting.mean_and_error(points.displacement), **bars)
+    slope = local[name]
+    plotting.curve(right, slope.lag, slope.slope, slope.error, **bars)
+    exact = linear[name].isel(realisation=0, waiting_time=0)
+    steps = exact.time.values[:20] + 0.5 * dt
+    slopes = -np.diff(exact.correlation) / np.diff(exact.integrated_response)
+    line = line | {"name": f"{name}, linear response"}
+    plotting.curve(right, steps, slopes[:20], fmt="-", **line)
+left.set(
+    xlabel=r"integrated response $\chi$",
+    ylabel=r"displacement $B$ ($10^{-3}$)",
+    xlim=(0, None),
+    ylim=(0, None),
+)
+left.legend(loc="upper left")
+thin = {"color": "0.7", "linewidth": 0.8, "zorder": 0}
+plotting.curve(right, None, 0.0, **thin, name="zero")
+plotting.curve(right, epoch * dt, None, fmt=":", **thin, name="one epoch")
+right.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", xlim=(0, 2.1))
+top = {"transform": right.get_xaxis_transform(), "va": "top", "fontsize": 8}
+right.text(epoch * dt + 0.03, 1.0, "one epoch", color="0.35", **top)
+publish("shuffled-fdt", figure)
+
+# %% tags=["hide-input"]
+# Quote numbers and test the first claim.
+one_epoch, early = ({n: s.sel(lag=lag) for n, s in local.items()} for lag in (1.0, 0.1))
+
+
+def quote(value, error, digits=4):
+    """A number with its error."""
+    return f"{float(value):.{digits}f} ± {float(error):.{digits}f}"
+
+
+for name in names:
+    glue(f"early-{name}", quote(early[name].slope, early[name].error))
+    glue(f"epoch-{name}", quote(one_epoch[name].slope, one_epoch[name].error))
+    glue(f"whole-{name}", f"{linear[name].integrated_temperature:.4f}")
+past = linear["shuffling"].correlation.isel(realisation=0, waiting_time=0)
+glue("turn", f"{dt * int(past.argmin('time')):.1f}")
+glue("features", network_size["features"])
+glue("data_sets", network_size["realisations"])
+change = {
+    name: (
+        float(one_epoch[name].slope - early[name].slope),
+        float(np.hypot(one_epoch[name].error, early[name].error)),
+    )
+    for name in names
+}
+half = {name: 0.5 * float(slope.slope) for name, slope in early.items()}
+claim(
+    "shuffling-cools-with-the-lag",
+    f"from lag 0.1 to one epoch the slope goes from {quote(early['shuffling'].slope, early['shuffling'].error)} to "
+    f"{quote(one_epoch['shuffling'].slope, one_epoch['shuffling'].error)} with shuffling; it changes by "
+    f"{quote(*change['replacement'])} with replacement and by {quote(*change['persistence'])} with persistence",
+    min(
+        -float(one_epoch["shuffling"].slope / one_epoch["shuffling"].error),
+        (half["replacement"] - abs(change["replacement"][0]))
+        / change["replacement"][1],
+        (change["persistence"][0] - half["persistence"]) / change["persistence"][1],
+    ),
+)
+
+# %% [markdown]
+# ```{glue:figure} shuffled-fdt
+# ---
+# name: fig-shuffled-fdt
+# alt: >-
+#   Left: displacement against integrated response for replacement, shuffling and persistence, points on lines. Right:
+#   slope of these curves against the lag, points with error bars and lines of linear response, with a level at zero
+#   and an upright dotted line at one epoch.
+# ---
+# Left: FDT plot of three ways to draw a batch of the same size, $b=0.1$, at the same $dt=0.1$ ($\alpha=6$,
+# $\Delta=\lambda=1$; persistence $\tau=2$): half the squared displacement $B$ against the response, lags up to 3. The
+# slope is the temperature. Right: that slope at each lag. Symbols: networks, $N=$ {glue:}`features`,
+# {glue:}`data_sets` data sets, two standard errors; lines: mean-field theory (left) and linear response with the
+# spectrum of Eq. {eq}`eq-shuffled` (right). Averages are over two whole epochs of waiting times.
+# ```
+#
+# After a single step the three have moved about equally far, because one step is one batch. Then they separate. With
+# replacement the slope at lag 0.1 is {glue:text}`early-replacement` and at one epoch {glue:text}`epoch-replacement`.
+# With persistence it grows from {glue:text}`early-persistence` to {glue:text}`epoch-persistence`. With shuffling it
+# falls from {glue:text}`early-shuffling` to {glue:text}`epoch-shuffling`: it becomes *negative*. The FDT curve turns
+# round. The displacement is largest at a lag of {glue:text}`turn`, before the epoch is over, and then shrinks,
+# because the last batches of an epoch undo what the first ones did. A negative slope is no negative temperature in
+# any thermodynamic sense; it says that there is no single temperature here. The chord of the whole plot,
+# $T_\mathrm{int}$, always exists: linear response gives {glue:text}`whole-shuffling` for shuffling,
+# {glue:text}`whole-replacement` for replacement and {glue:text}`whole-persistence` for persistence, where it neglects
+# corrections of relative order $b\tau\Delta$.
+#
+# ## Two replicas, and where training stops
+#
+# Two replicas shuffle independently. On data that cannot be separated their distance settles, with
+# $d^2/2=T_\mathrm{int}\,\chi(\infty)$, and linear response predicts the ratio of the two distances. On separable data
+# without ridge ($\alpha=\Delta=0.5$, as in {doc}`/notebooks/fig07_stopping`) most directions are flat. There the
+# weights add up all the noise that they ever received, and what counts is its weight at frequency zero. Shuffling has
+# none, except for what the forces change within an epoch.
+
+# %%
+separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0)
+batches = (1 / 5, 1 / 4, 1 / 2)
+kinds = {"replacement": sn.SGD, "shuffling": sn.ShuffledSGD}
+stopped = sn.sweep(
+    sn.simulate,
+    [{"algorithm": kind(batch)} for kind in kinds.values() for batch in batches],
+    [seed],
+    fixed={
+        "problem": separable,
+        "learning_rate": 0.2,
+        "duration": 600.0,
+        "replicas": 2,
+        "stop_gradient": 1e-10,
+        "record_every": 100,
+        **stopped_size,
+    },
+).squeeze("seed")
+final = {
+    (name, batch): stopped.isel(point=i * len(batches) + j, time=-1)
+    for i, name in enumerate(kinds)
+    for j, batch in enumerate(batches)
+}
+
+# %% tags=["hide-input"]
+# Draw the figure.
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.0, 2.6))
+for name, color in names.items():
+    look = {"color": plotting.COLORS[color], "linestyle": "-", "linewidth": 1}
+    plotting.draw(left, network[name].distance, **look, name=f"{name}, networks")
+    late = network[name].distance.sel(time=slice(6, None)).mean("realisation")
+    below = name == "shuffling"
+    level = float(late.min() - 0.01 if below else late.max() + 0.01)
+    where = {"ha": "right", "va": "top" if below else "bottom"}
+    left.text(12, level, name, color=look["color"], fontsize=8, **where)
+left.set(xlabel="time $t$", ylabel="distance $d(t)$, $b=0.1$", ylim=(0, None))
+for name in kinds:
+    look = {"color": plotting.COLORS[names[name]], "fmt": f"{markers[name]}-"}
+    for axes, variable in ((middle, "distance"), (right, "unsatisfied")):
+        values = [
+            plotting.mean_and_error(final[name, batch][variable]) for batch in batches
+        ]
+        mean, error = np.array([[float(v) for v in pair] for pair in values]).T
+        # Side by side, so that bars do not hide each other.
+        shifted = np.array(batches) + (0.006 if name == "shuffling" else -0.006)
+        plotting.curve(axes, shifted, mean, error, label=name, linewidth=1, **look)
+middle.set(xlabel="batch fraction $b$", ylabel="$d_0$ at the stop", yscale="log")
+right.set(xlabel="batch fraction $b$", ylabel="$c_0$ at the stop")
+plotting.plain_ticks(middle.yaxis, [0.002, 0.005, 0.01, 0.02, 0.05, 0.1])
+middle.legend(loc="center")
+publish("shuffled-stop", figure)
+
+# %% tags=["hide-input"]
+# Quote numbers and test the other claims.
+settled = {
+    # Six whole epochs.
+    name: run.distance.sel(time=slice(6.0 - 0.5 * dt, 12.0 - 0.5 * dt)).mean("time")
+    for name, run in network.items()
+}
+ratio, error = map(
+    float, plotting.mean_and_error(settled["shuffling"] / settled["replacement"])
+)
+predicted = float(
+    np.sqrt(
+        linear["shuffling"].integrated_temperature
+        / linear["replacement"].integrated_temperature
+    )
+)
+glue("ratio", quote(ratio, error, 3))
+glue("predicted", f"{predicted:.3f}")
+claim(
+    "shuffling-draws-replicas-together",
+    f"distance with shuffling over that with replacement: {quote(ratio, error, 3)}, where linear response predicts "
+    f"{predicted:.3f}",
+    (0.1 * predicted - abs(ratio - predicted)) / error,
+)
+
+
+def compared(variable, batch):
+    """Shuffling over replacement when training stops, on the same data sets."""
+    runs = (final[name, batch][variable] for name in ("shuffling", "replacement"))
+    over, under = (
+        run.mean("replica") if "replica" in run.dims else run for run in runs
+    )
+    count = over.sizes["realisation"]
+    # Ratio of means, with a jackknife error.
+    without = [
+        over.drop_isel(realisation=i).mean() / under.drop_isel(realisation=i).mean()
+        for i in range(count)
+    ]
+    error = np.sqrt((count - 1) * np.var(without))
+    return float(over.mean() / under.mean()), float(error)
+
+
+for variable in ("distance", "unsatisfied", "stopping_time"):
+    glue(f"stop-{variable}", quote(*compared(variable, 1 / 4), 3))
+worst = max((compared("distance", batch) for batch in batches), key=lambda r: r[0])
+glue("worst", quote(*worst, 3))
+glue("stopped_features", stopped_size["features"])
+glue("stopped_sets", stopped_size["realisations"])
+claim(
+    "shuffling-removes-the-sat-distance",
+    f"$d_0$ with shuffling over that with replacement, largest of the batch sizes: {quote(*worst, 3)}",
+    (1 / 3 - worst[0]) / worst[1],
+)
+
+# %% [markdown]
+# ```{glue:figure} shuffled-stop
+# ---
+# name: fig-shuffled-stop
+# alt: >-
+#   Left: distance of two replicas against time for replacement, shuffling and persistence. Middle: final distance on
+#   separable data against batch fraction, on a logarithmic scale, for replacement and shuffling. Right: fraction of
+#   support vectors at the stop for the same runs.
+# ---
+# Left: distance of two replicas on data that cannot be separated (the networks of {numref}`fig-shuffled-fdt`). Middle
+# and right: distance $d_0$ and fraction $c_0$ of samples within the margin when training on separable data stops
+# (squared stochastic gradient at most $10^{-10}\,bN$), $\alpha=\Delta=0.5$, $\lambda=0$, $dt=0.2$,
+# $N=$ {glue:}`stopped_features`, {glue:}`stopped_sets` data sets. Bars and bands are two standard errors.
+# ```
+#
+# Where the data cannot be separated, the distance with shuffling is {glue:text}`ratio` of that with replacement
+# (linear response: {glue:text}`predicted`). Where they can, hardly anything is left of it: at $b=1/4$ the ratio is
+# {glue:text}`stop-distance`. Two networks that shuffle differently end at nearly the same point. The stopping time
+# hardly changes: it is {glue:text}`stop-stopping_time` times that with replacement. The fraction of support vectors
+# is {glue:text}`stop-unsatisfied` times as large. That fits the trend of {doc}`/notebooks/fig04_support_vectors`,
+# where less noise goes with more support vectors.
+#
+# ## What this means in practice
+#
+# If your data loader shuffles once an epoch, the formula $T\propto dt/b$ and the temperatures of the paper describe
+# your noise only on times much shorter than an epoch, or along directions so stiff that they relax within one. Slow
+# directions are far colder than that. Do not take the spread of weights over seeds under shuffling for the spread
+# under replacement, which may be many times larger; and do not measure a noise scale at a fixed phase of the epoch,
+# such as at its end, where it is smallest ({numref}`fig-shuffled-stop`, left). If you want the noise of the paper,
+# perhaps to explore flat directions, sample with replacement; if you want reproducible weights, shuffle.
+#
+# :::{admonition} What was found
+# :class: found
+# - Batches of shuffled epochs have no noise at frequency zero. We find a slope of the FDT plot of
+#   {glue:text}`epoch-shuffling` at a lag of one epoch, where replacement has {glue:text}`epoch-replacement` and
+#   persistence {glue:text}`epoch-persistence`.
+# - On data that cannot be separated, the distance of two replicas with shuffling is {glue:text}`ratio`
+#   of that with replacement.
+# - On separable data the distance at the stop is at most {glue:text}`worst` of that with replacement, over the batch
+#   sizes tried.
+# :::

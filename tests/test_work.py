@@ -1,0 +1,182 @@
+"""Work in processes: how far it is, how long it takes, that an interrupt ends it, that compiling is done once."""
+
+import io
+import os
+import sys
+import time
+
+import psutil
+import pytest
+
+from bookbuild import run, work
+from bookbuild.notebooks import Notebook
+from bookbuild.run import Job
+from bookbuild.work import remaining_seconds
+from sgdnoise import _jit
+
+
+def job(name, expected, **times):
+    return Job(Notebook(name, ""), {"profile": "smoke"}, expected, **times)
+
+
+def test_the_estimate_deals_tasks_to_workers_and_follows_the_pace_of_the_machine():
+    tasks = [job("a", 30.0), job("b", 20.0), job("c", 10.0)]
+    assert [remaining_seconds(tasks, workers, now=0.0) for workers in (2, 1)] == [30.0, 60.0]
+    tasks = [job("a", 10.0, started=0.0, seconds=20.0), job("b", 10.0, started=100.0)]
+    assert [remaining_seconds(tasks, 2, 105.0, later) for later in (0.0, 7.0)] == [15.0, 29.0]
+    late = job("a", 10.0, started=0.0)
+    assert remaining_seconds([late], workers=1, now=100.0) == 10.0, "a late task is not about to end"
+    assert remaining_seconds([job("a", None), job("b", 1.0)], workers=2, now=0.0) is None
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Known:
+    """A future whose state is known."""
+
+    def __init__(self, done):
+        self.is_done = done
+
+    def running(self):
+        return not self.is_done
+
+    def done(self):
+        return self.is_done
+
+    def cancelled(self):
+        return False
+
+
+@pytest.fixture
+def display(tmp_path, monkeypatch):
+    """Draw two notebooks, one of which has ended and one of which is in a sweep, many times; return what was drawn."""
+    monkeypatch.setattr(run.paths, "LOGS", tmp_path)
+    monkeypatch.setattr(run.paths, "SCRATCH", tmp_path)
+    monkeypatch.setattr(Job, "results_label", "label")
+
+    def draw(stream):
+        monkeypatch.setattr(sys, "stderr", stream)
+        jobs = [job("a", 61.0, started=0.0, seconds=61.0), job("bb", 100.0, started=time.monotonic())]
+        jobs[1].log.write_text("\rcell 1 of 9\rcell 2 of 9\na warning")
+        jobs[1].progress_file.write_text("\rpoint: 1 of 40 points\rpoint: 12 of 40 points")
+        shown = run.Display(jobs, [Known(True), Known(False)], workers=2, later=20.0)
+        for _ in range(50):
+            shown.update()
+        shown.line.bar.close()
+        return stream.getvalue()
+
+    return draw
+
+
+def test_a_log_gets_one_line_a_notebook_and_few_of_the_whole_and_a_terminal_is_drawn_over(display, monkeypatch):
+    assert [line.split() for line in display(io.StringIO()).splitlines()] == [["a", "done", "1", "min", "01", "s"]]
+    drawn = display(Terminal())
+    assert drawn.count("\n") == 1
+    assert "\r[############............] 1 of 2 notebooks" in drawn
+    monkeypatch.setattr(work, "QUIET_SECONDS", -1.0)
+    lines = display(io.StringIO()).splitlines()
+    assert lines[-1].startswith("[############............] 1 of 2 notebooks, 00:0")
+    assert lines[-1].endswith("about 2 min 00 s left; bb, cell 2 of 9, point: 12 of 40 points")
+
+
+@pytest.fixture
+def timings(tmp_path, monkeypatch):
+    monkeypatch.setattr(work.paths, "TIMINGS", tmp_path / "timings.json")
+    return tmp_path / "timings.json"
+
+
+@pytest.mark.endtoend
+def test_a_long_step_has_a_log_shows_that_it_is_alive_and_is_timed_unless_it_fails(timings, monkeypatch):
+    log = timings.with_name("log")
+    monkeypatch.setattr(work, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert not work.alone("Rendering the book", "render", log, {}, os.remove, "nowhere")
+    assert "FileNotFoundError" in log.read_text()
+    assert work.load_timings() == {}
+    assert sys.stderr.getvalue().startswith("Rendering the book.\n")
+    work.save_timings({"render": 75.0})
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert work.alone("Rendering the book", "render", log, {"WORDS": "said"}, os.system, "sleep 0.5; echo $WORDS")
+    drawn = sys.stderr.getvalue()
+    assert drawn.startswith("Rendering the book (the last time it took 1 min 15 s).\n")
+    assert drawn.count("\rRendering the book ") > 3
+    assert log.read_text() == "said\n", "what its own processes say is in the log, too"
+    assert work.load_timings()["render"] != 75.0
+
+
+def test_damaged_timings_count_as_none(timings):
+    for damage in ("", "{", "[1]", '{"a": "fast"}', '{"a": null}'):
+        timings.write_text(damage)
+        assert work.load_timings() == {}
+    work.save_timings({"a": 1.5})
+    work.save_timings({"b": 2.5})
+    assert work.load_timings() == {"a": 1.5, "b": 2.5}
+
+
+def alive(number):
+    try:
+        return psutil.Process(number).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.endtoend
+def test_an_interrupt_ends_the_processes_with_all_that_they_have_started_and_starts_no_other(tmp_path):
+    def numbers():
+        return [int(path.read_text()) for path in tmp_path.glob("task-*") if path.read_text()]
+
+    def interrupted():
+        with work.pool(2) as processes:
+            for task in range(5):
+                processes.submit(os.system, f"echo $$ > {tmp_path}/task-{task}; sleep 600")
+            while len(numbers()) < 2:
+                time.sleep(0.05)
+            assert all(map(alive, numbers()))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    deadline = time.monotonic() + 10
+    while any(map(alive, numbers())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [alive(number) for number in numbers()] == [False, False]
+
+
+@pytest.fixture
+def compiled(tmp_path, monkeypatch):
+    """A function that takes the place of the compilers, and how often it has run."""
+    notes = tmp_path / "notes"
+    notes.touch()
+    monkeypatch.setattr(_jit, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(run.paths, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(run, "CALLS", (1,))
+
+    def compile_all(succeed=True):
+        def call(_):
+            with notes.open("a") as file:
+                file.write(".")
+            return 1 / succeed
+
+        monkeypatch.setattr(run, "call", call)
+        run.compile_all()
+        return len(notes.read_text())
+
+    return compile_all
+
+
+@pytest.mark.endtoend
+def test_a_source_is_compiled_once_and_a_failure_is_not_taken_for_done(compiled):
+    assert [compiled(succeed=False), compiled(), compiled()] == [1, 2, 2]
+
+
+def test_without_a_cache_nothing_is_compiled_ahead(compiled, monkeypatch):
+    monkeypatch.setattr(_jit, "cache_folder", lambda: None)
+    assert compiled() == 0
+
+
+@pytest.mark.parametrize("number", range(len(run.CALLS)))
+def test_every_call_compiles_something_that_works(number):
+    assert run.call(number).sizes["time"] == 3
