@@ -143,7 +143,7 @@ def test_kills_of_builds(tmp_path):
         time.sleep(rng.uniform(0.5, 7.0))
         killed += process.poll() is None
         process.kill()
-        process.communicate()
+        process.communicate(timeout=60)  # it waits for all that was started and has not ended
         if (disturbed / "_build" / "html").exists():  # finished: touch a page, as long as kills are due
             with open(disturbed / "book" / "index.md", "a") as file:
                 file.write("\nMore words.\n")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import xarray as xr
 
@@ -395,3 +396,17 @@ def test_two_sweeps_at_once_share_the_work(tmp_path):
     both = [subprocess.Popen([sys.executable, script, tmp_path], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate()[0].strip() for process in both] == ["66.0", "66.0"]
     assert len((tmp_path / "log").read_text()) == 12
+
+
+PROCESSES = "import time; from sgdnoise.sweep.executors import Processes; Processes(1).submit(time.sleep, 600).result()"
+
+
+@pytest.mark.endtoend
+def test_a_process_that_is_being_started_ends_with_the_one_that_starts_it():
+    parent = psutil.Popen([sys.executable, "-c", PROCESSES], stderr=subprocess.PIPE)
+    while not (workers := [child for child in parent.children() if "--pipe" in " ".join(child.cmdline())]):
+        time.sleep(0.01)
+    time.sleep(0.1)  # it has what it was told, and imports what it needs
+    parent.kill()
+    parent.communicate(timeout=60)
+    assert psutil.wait_procs(workers, timeout=60)[1] == []

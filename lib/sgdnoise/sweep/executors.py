@@ -78,7 +78,9 @@ class Processes(ThreadPoolExecutor):
         process: ProcessPoolExecutor | None = getattr(self._own, "process", None)
         if process is None:
             environment = dict.fromkeys(THREAD_VARIABLES, self._threads_each)
-            process = self._own.process = ProcessPoolExecutor(1, initializer=_settle, env=environment)
+            process = self._own.process = ProcessPoolExecutor(
+                1, initializer=_settle, initargs=(os.getpid(),), env=environment
+            )
             self._running.add(process)
         if self._ended:
             process.shutdown(kill_workers=True)
@@ -107,10 +109,12 @@ def _how(said: str) -> str:
     return f"was killed twice by {code[1]}" + (", perhaps for lack of memory" if code[1] == "SIGKILL" else "")
 
 
-def _settle() -> None:
-    """Leave Ctrl-C to the process that started this one, and end with it, however it ends."""
+def _settle(parent: int) -> None:
+    """Leave Ctrl-C to the process that started this one, and end with it, however it ends.
+
+    It may have ended already: that is why it says who it is.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
