@@ -33,6 +33,23 @@ def test_every_figure_has_alt_text_and_a_caption(html):
         assert text.count("<figure") == text.count("<figcaption") > 0
 
 
+def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html):
+    numbers = {
+        page: re.findall(r'caption-number">Figure (\w+)', (html / f"{page}.html").read_text())
+        for page in NOTEBOOK_PAGES
+    }
+    for page, found in numbers.items():
+        name = page.removeprefix("notebooks/")
+        if name.startswith("fig0"):
+            assert found == [name[4]], page
+        else:
+            letter = found[0][0]
+            assert letter.isupper(), page
+            assert found == [f"{letter}{place}" for place in range(1, len(found) + 1)], page
+    every = [number for found in numbers.values() for number in found]
+    assert len(set(every)) == len(every)
+
+
 def test_every_figure_offers_its_files_and_every_page_its_notebook(html):
     for page in NOTEBOOK_PAGES:
         text = (html / f"{page}.html").read_text()

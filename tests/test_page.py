@@ -121,3 +121,21 @@ def test_text_goes_to_the_end_of_the_findings():
     executed = notebook("Words.\n\n:::{admonition} What was found\n:class: found\n- This.\n:::\n")
     page.add_to_findings(executed, "And that.")
     assert executed.cells[1].source.endswith("- This.\n\nAnd that.\n:::\n")
+
+
+def test_on_the_page_of_a_figure_the_figure_comes_below_the_question_and_its_code_last():
+    markdown, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
+    asked, figure = (
+        ":::{admonition} What you will learn\n:class: learn\nWhy.\n:::",
+        "```{glue:figure} fdt\nCaption.\n```",
+    )
+    cells = [markdown(f"# Heat\n\n{asked}\n\nMore."), code("run()"), markdown("By the way."), code("draw()")]
+    executed = nbformat.v4.new_notebook(cells=[*cells, markdown(f"{figure}\n\nIt is hot.")])
+    page.put_figure_first(executed, "fig02_persistent")
+    order = [cell.source for cell in executed.cells]
+    assert order[:4] == [f"# Figure 2: Heat\n\n{asked}", figure, "More.", "It is hot."]
+    assert order[4].startswith("## How it was made\n")
+    assert "make notebook NAME=fig02_persistent " in order[4]
+    assert order[5:] == ["run()", "By the way.", "draw()"]
+    with pytest.raises(Refusal, match="notebook fig10_phases must begin with a box"):
+        page.put_figure_first(notebook("no figure"), "fig10_phases")

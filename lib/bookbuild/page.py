@@ -1,5 +1,7 @@
 """The page of a notebook: its executed copy with figures and numbers in place, plumbing folded, and what made it.
 
+On the page of a figure the figure comes first, below the question, and the code that made it comes last.
+
 A cell tagged ``hide-input`` is plumbing: it is folded under its first line, a comment that says what it does. Folded
 cells that follow one another become one. A value stands within the formula to which it belongs, so that no line breaks
 between the two.
@@ -32,6 +34,12 @@ FOLDED, REMOVED, PARAMETERS = "hide-input", "remove-cell", "injected-parameters"
 FOUND = ":class: found\n"
 OPTIONS = re.compile(r"^---\n.*?^---\n", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"^```\{glue:figure\} ([\w-]+)\n.*?\n```$", re.MULTILINE | re.DOTALL)
+PAPER_FIGURE = re.compile(r"fig0(\d)_")
+BOX = re.compile(r"^:::\{admonition\}.*?^:::$", re.MULTILINE | re.DOTALL)
+AGAIN = """\
+## How it was made
+
+Run it with other random numbers: `make notebook NAME={name} ARGS="-p seed 3"`. Add `PROFILE=smoke` for a quick look."""
 # The place of a value, with the formula before it where that ends with an equals sign.
 GLUED = re.compile(r"(?:\$([^$]*=)\$\s+)?\{glue:(?:text)?\}`([^`]+)`")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -41,6 +49,8 @@ TABLE = "text/markdown"
 def make(executed: NotebookNode, notebook: Notebook, parameters: Mapping[str, Any], folder: str) -> NotebookNode:
     """Return an executed notebook as its page; ``folder`` is where the files are that the page offers."""
     page, name = deepcopy(executed), f"{notebook.name}-{parameters['profile']}"
+    if notebook.name.startswith("fig"):
+        put_figure_first(page, notebook.name)
     place(page, notebook.name, folder, name)
     found = ledger.findings([page])
     if found:
@@ -58,6 +68,42 @@ def make(executed: NotebookNode, notebook: Notebook, parameters: Mapping[str, An
         files += f"`.venv/bin/python -m sgdnoise store export {name}` in your build)"
     page.cells.append(nbformat.v4.new_markdown_cell(f":::{{note}}\n:class: screen-only\nTo take away: {files}.\n:::"))
     return page
+
+
+def paper_figure(name: str) -> str | None:
+    """Return the number that the figure of a notebook has in the paper.
+
+    >>> paper_figure("fig02_persistent"), paper_figure("fig10_phases")
+    ('2', None)
+    """
+    known = PAPER_FIGURE.match(name)
+    return known and known[1]
+
+
+def put_figure_first(executed: NotebookNode, name: str) -> None:
+    """Put the figure below the question, then what it shows, then how it was made.
+
+    The first cell has the question in a box, the last one the figure and what it shows.
+    """
+    first, *made, last = executed.cells
+    box, figure = BOX.search(first.source), FIGURE.search(last.source)
+    if box is None or figure is None:
+        raise Refusal(
+            f"notebook {name} must begin with a box that asks its question, and end with a cell that shows its figure"
+        )
+    number = paper_figure(name)
+    title, _, _ = first.source.partition("\n")
+    if number:
+        title = f"# Figure {number}: {title.removeprefix('# ')}"
+    shown = last.source[: figure.start()] + last.source[figure.end() :]
+    texts = [
+        f"{title}\n\n{box[0]}",
+        figure[0],
+        first.source[box.end() :].strip(),
+        shown.strip(),
+        AGAIN.format(name=name),
+    ]
+    executed.cells = [*map(nbformat.v4.new_markdown_cell, texts), *made]
 
 
 def table(content: dict[str, str]) -> xr.Dataset | None:

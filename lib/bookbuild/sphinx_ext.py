@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import string
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.ext import Extension
 from nbformat import NotebookNode
 
-from bookbuild import ledger, notebooks, page, paths, symbols
+from bookbuild import check, ledger, notebooks, page, paths, symbols
 from bookbuild.notebooks import Notebook, check_profile
 from bookbuild.symbols import symbol
 from bookbuild.texts import Refusal, clock, printed
@@ -211,6 +212,18 @@ def change_elements(app: Any, document: nodes.document, page: str) -> None:  # n
     keep_together(document)
 
 
+def number_figures(app: Any, env: Any) -> list[str]:  # noqa: ARG001
+    """Give the figures of the paper its numbers, and each page of ours a letter; return no page to be read again."""
+    letters = iter(string.ascii_uppercase)
+    for name in check.toc_pages():
+        figures = env.toc_fignumbers.get(name, {}).get("figure", {})
+        number = page.paper_figure(name.rpartition("/")[2])
+        letter = next(letters) if figures and not number else ""
+        for place, figure in enumerate(figures, 1):
+            figures[figure] = (number or f"{letter}{place}",)
+    return []
+
+
 def drop_spare(html: Path) -> None:
     """Remove from a rendered book what no page can load."""
     lines = [line.split("#")[0].split() for line in SPARE.read_text(encoding="utf-8").splitlines()]
@@ -241,6 +254,7 @@ def setup(app: Any) -> dict[str, Any]:
     for name in ("scrolling.js", "symbols.js"):
         app.add_js_file(name, loading_method="defer")
     app.connect("builder-inited", lambda app: app.builder.templates.environment.add_extension(ChangedTemplates))
+    app.connect("env-updated", number_figures)
     app.connect("doctree-resolved", change_elements)
     app.connect("build-finished", finish)
     box = '<div class="figure-box pst-scrollable-table-container">'
