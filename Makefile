@@ -153,6 +153,10 @@ bench: $(VENV)/bench-$(KEY) ## measure speed, as ratios in one run
 readme: setup ## remake the figure and the timings of the README
 	@$(RUN) -m bookbuild readme
 
+.PHONY: citation
+citation: setup ## write .zenodo.json and codemeta.json anew from CITATION.cff
+	@$(RUN) -m bookbuild citation
+
 # Every package with hashes, for all supported Pythons, and without the address of any index.
 COMPILE = $(UV_RUN) $(VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-annotate --no-header --no-emit-index-url

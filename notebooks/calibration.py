@@ -11,19 +11,19 @@
 # ---
 
 # %% [markdown]
-# # A thermometer that was calibrated
+# # A calibrated thermometer
 #
 # :::{admonition} What you will learn
 # :class: learn
-# How far the temperatures of this book are from the truth where the truth is known, how often their error bars
-# contain it, and which of the estimators to trust.
+# How accurate the temperatures of this book are where the true value is known, how often their error bars
+# contain it, and which estimators to trust.
 # :::
 #
-# Every temperature of this book is read off a plot by one of four rules: a line, the tail, the chord, the local
-# slope. Each comes with an error bar. None of that can be checked on SGD, whose temperature nobody knows beforehand.
-# It can be checked on Langevin descent, full batches with white noise of a temperature that we set. We repeat the
-# same small experiment many times, apply every estimator as the other pages do, and ask two questions. Is the average
-# right? And is the true value within the error bar as often as it should be?
+# Every temperature of this book is read off a plot by one of four rules: line, tail, chord or local
+# slope. Each comes with an error bar. SGD cannot be used to check them, because its temperature is not known
+# beforehand. Langevin descent can: it has full batches and white noise of a temperature that we set. We repeat the
+# same small experiment many times, apply every estimator as on the other pages, and ask two questions. Is the average
+# right? Does the error bar contain the true value as often as it should?
 #
 # ## What is known exactly
 #
@@ -38,7 +38,7 @@
 # at every lag. A network is a mixture of modes, with a spectrum that is known for $N\to\infty$
 # (`sn.hessian_spectrum`). Its FDT plot is a sum over them, `sn.linear_response`, which for this loss is exact. It is
 # not quite straight, since short lags see stiff modes, which are hotter. The reference of an estimator is therefore
-# *what the same estimator, over the same window of lags, makes of the exact curve*, and not $T$ itself.
+# *the value that the same estimator, over the same window of lags, gives for the exact curve*, and not $T$ itself.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -268,40 +268,41 @@ claim(
 # | local, lag 0.5 | {glue:text}`ref-0.5` | {glue:text}`sd-0.5` | {glue:text}`se-0.5` | {glue:text}`no-0.5` |
 #
 # *Scatter* is the standard deviation of the estimate between experiments, *quoted* the error that the estimator gave,
-# as a root mean square. An error bar that rests on {glue:}`networks` networks is itself uncertain, so that it should
+# as a root mean square. An error bar from {glue:}`networks` networks is itself uncertain; it should
 # contain the reference in {glue:text}`student-one` per cent of the experiments, and twice the bar in
 # {glue:text}`student-two`. A *refused* estimate is one that the library does not return, because the run seems to
-# drift or the curve does not fit the premise of the method; only the others are counted.
+# drift or the curve violates an assumption of the method; the statistics are over the others.
 #
 # ## What stands out
 #
-# Line and chord average over the whole curve. The line is off by {glue:text}`bias-line` per cent and the chord by
-# {glue:text}`bias-chord`. More would have been no surprise: the reference is that of an infinite network and the
-# networks have $N=$ {glue:}`features` weights, so that corrections of a few parts in {glue:}`features` are possible.
+# Line and chord average over the whole curve. The line is biased by {glue:text}`bias-line` per cent and the chord by
+# {glue:text}`bias-chord`. A larger bias would not be surprising, because the reference is that of an infinite network.
+# The networks have $N=$ {glue:}`features` weights, so corrections of a few parts in {glue:}`features` are possible.
 #
-# The tail needs more care. Its scatter is {glue:text}`too-small` times what it quotes, and its bias is
+# The tail needs more care. Its scatter is {glue:text}`too-small` times its quoted error, and its bias is
 # {glue:text}`bias-tail` per cent. The rule ends the window at the longest lag at which the slope is known to 10 per
-# cent, and it takes that from the same data. It can therefore prefer windows in which the error came out small by
-# chance, or the slope large. This concerns the rule by which the paper reads p-SGD, as we implement it. With ten
+# cent, and it determines that lag from the same data. It can therefore prefer windows in which the error is small or
+# the slope large by chance. This concerns the paper's rule for p-SGD, as we implement it. With ten
 # points that are fixed beforehand, the *fixed tail*, the bias is {glue:text}`bias-fixed` per cent, at a scatter of
 # {glue:text}`sd-fixed` and a quoted error of {glue:text}`se-fixed` per cent.
 #
-# The local slope is the difference of neighbouring points, and pays for that in noise. Its scatter grows
+# The local slope is a difference between neighbouring points and is therefore noisy. Its scatter grows
 # quickly with the lag, from {glue:text}`sd-0.2` per cent at lag 0.2 to {glue:text}`sd-0.5` at lag 0.5.
 #
 # ## What this means in practice
 #
-# Measure with the line or the chord if you need one number. Name the window, as a line over other lags has another
-# reference even where the truth is known exactly. Use the local slope to see *whether* there is one number, at short
-# lags where it is known. With few independent runs use Student's distribution and not the normal one: at
-# {glue:}`networks` runs a bar of two standard errors holds the truth in {glue:text}`student-two` per cent of the
-# cases and not in 95. And before you trust a thermometer of your own, put it into a bath whose temperature you know:
-# for any training code that is a full-batch run with added noise $\sqrt{2T\,dt}$ in every weight.
+# If you need one number, use the line or the chord. State the window, because a line over other lags has another
+# reference value even where the truth is known exactly. Use the local slope, at short lags where it is accurate, to see
+# *whether* one number is enough. With few independent runs use Student's distribution and not the normal one: with
+# {glue:}`networks` runs a bar of two standard errors contains the truth in {glue:text}`student-two` per cent of the
+# cases, not in 95. Before you trust a thermometer of your own, test it in a bath of known temperature.
+# For any training code that is a full-batch run with noise $\sqrt{2T\,dt}$ added to every weight.
 #
 # :::{admonition} What was found
 # :class: found
-# - The line is off by {glue:text}`bias-line` per cent of the known temperature, the chord by {glue:text}`bias-chord`.
-# - Twice the error bar holds the reference in {glue:text}`two-line` per cent of the experiments for the line, and in
-#   {glue:text}`two-chord` for the chord; Student's distribution would have {glue:text}`student-two`.
+# - The bias is {glue:text}`bias-line` per cent of the known temperature for the line and {glue:text}`bias-chord` for
+#   the chord.
+# - Twice the error bar contains the reference in {glue:text}`two-line` per cent of the experiments for the line and in
+#   {glue:text}`two-chord` for the chord; Student's distribution predicts {glue:text}`student-two`.
 # - The scatter of the tail is {glue:text}`too-small` times its quoted error.
 # :::

@@ -15,16 +15,17 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# Which part of the common picture of SGD as a Langevin equation holds in this model: the noise is Gaussian, but it is
-# not white noise of one temperature, and it dies with the loss.
+# Which part of the common picture of SGD as a Langevin equation holds in this model. The noise is Gaussian, but it is
+# not white noise of one temperature, and it vanishes with the loss.
 # :::
 #
 # Much of the literature argues by the central limit theorem that SGD is gradient descent with Gaussian noise, a
 # Langevin equation. The paper's introduction calls this into question, and cites experiments that found heavy tails
-# and proposed Lévy flights {cite:p}`simsekli2019tail`. Two assumptions are mixed up in that picture: that the noise
-# is *Gaussian*, and that it is the same *in every direction and at any loss*. We separate them with two controls.
-# `sn.GaussianSGD` replaces the batch indicator of each sample by a normal number with the same mean and variance: no
-# batch is left, only its two moments. `sn.Langevin` has full batches and white noise of a known temperature $T$.
+# and proposed Lévy flights {cite:p}`simsekli2019tail`. That picture combines two assumptions: that the noise is
+# *Gaussian*, and that it is the same *in every direction and at any loss*. We separate them with two controls.
+# `sn.GaussianSGD` replaces the batch indicator of each sample by a normal number with the same mean and variance,
+# which keeps the first two moments of the batch and nothing else. `sn.Langevin` has full batches and white noise of a
+# known temperature $T$.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -80,9 +81,9 @@ def quote(value, error, digits=3):
 # %% [markdown]
 # ## Three kinds of noise with the same chord
 #
-# The gradient is here the *mean* over the batch, so that on average all three algorithms descend the same loss. The
-# temperature of Langevin descent is chosen so that the chord of the FDT plot, $T_\mathrm{int}$, is that of SGD in
-# linear response: the same total noise, shared out differently.
+# The gradient is here the *mean* over the batch, so all three algorithms descend the same loss on average. We choose
+# the temperature of Langevin descent such that the chord of its FDT plot, $T_\mathrm{int}$, equals that of SGD in
+# linear response. The total noise is then the same, but it is distributed differently over the modes.
 
 # %%
 problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
@@ -115,8 +116,8 @@ runs = sn.sweep(
 network = {name: runs.isel(point=i) for i, name in enumerate(algorithms)}
 
 # %% [markdown]
-# The second measurement looks at each direction by itself. A plain loop trains a small network, many replicas at once
-# on one data set, and projects the weights on the eigenvectors of the mean Hessian. A mode of stiffness $a$ with the
+# The second measurement resolves the directions. A plain loop trains many replicas of a small network
+# on one data set and projects the weights on the eigenvectors of the mean Hessian. A mode of stiffness $a$ with the
 # variance $\langle x^2\rangle$ has the temperature $a\langle x^2\rangle$.
 
 
@@ -260,23 +261,24 @@ claim(
 # stiffness. Lines: linear response, the same for SGD and Gaussian SGD. Bars are two standard errors.
 # ```
 #
-# The chords agree as they were made to: {glue:text}`chord-sgd` for SGD, {glue:text}`chord-gaussian` with Gaussian
-# weights, {glue:text}`chord-langevin` for Langevin descent. The curves do not. That of Langevin descent is nearly
-# straight: every mode has $T/(1-a\,dt/2)$. That of SGD is bent, since its noise is made of the same vectors as the
-# Hessian and each mode is heated in proportion to its own curvature ({doc}`/notebooks/temperature`). The stiffest
+# The chords agree by construction: {glue:text}`chord-sgd` for SGD, {glue:text}`chord-gaussian` with Gaussian
+# weights, {glue:text}`chord-langevin` for Langevin descent. The curves differ. That of Langevin descent is nearly
+# straight, because every mode has the temperature $T/(1-a\,dt/2)$. That of SGD is bent, because its noise consists of
+# the same vectors as the Hessian and heats each mode in proportion to its curvature
+# ({doc}`/notebooks/temperature`). The stiffest
 # quarter of the modes is {glue:text}`stiff-over-soft-sgd` times as hot as the softest quarter; for Langevin descent
 # the factor is {glue:text}`stiff-over-soft-langevin` (closed form: {glue:text}`closed-ratio`). With Gaussian weights it
 # is {glue:text}`stiff-over-soft-gaussian`. What matters is the covariance of the noise and not its distribution.
 #
-# The hottest modes lie above the line, which takes the Hessian at the minimum. The points have the mean Hessian of
-# the run. It is softer, because samples enter and leave the margin as the weights fluctuate, and that moves points to
-# the left.
+# The hottest modes lie above the line. The line uses the Hessian at the minimum, the points use the mean Hessian of
+# the run. The latter is softer, because samples enter and leave the margin as the weights fluctuate, and this moves the
+# points to the left.
 #
-# ## Noise that dies with the loss
+# ## The noise vanishes with the loss
 #
-# On separable data the force of every sample vanishes at the end, and the noise of SGD with it. We train with the
-# stopping rule of the paper, and follow Langevin descent at $T=10^{-3}$ for comparison; the library refuses a
-# stopping rule for it, because its noise never ends.
+# On separable data the force of every sample vanishes at the end, and with it the noise of SGD. We train with the
+# stopping rule of the paper and follow Langevin descent at $T=10^{-3}$ for comparison. The library refuses a
+# stopping rule for Langevin descent, because its noise never vanishes.
 
 # %%
 separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0)
@@ -311,18 +313,18 @@ shaken = sn.simulate(
 # ## Tails
 #
 # The stochastic gradient of one weight is a sum over the samples, $g_i=\sum_\mu (s_\mu-b)\,f_{\mu i}$ with
-# $f_{\mu i}=\ell'(h_\mu)\,y_\mu x_{\mu i}/\sqrt N$. Cumulants of independent variables add up, so that its excess
-# kurtosis over the draw of a batch is known exactly,
+# $f_{\mu i}=\ell'(h_\mu)\,y_\mu x_{\mu i}/\sqrt N$. Cumulants of independent variables add up, so
+# its excess kurtosis over the draw of a batch is known exactly,
 #
 # $$
 # \frac{\langle g_i^4\rangle}{\langle g_i^2\rangle^2} - 3
 # = \frac{1-6b(1-b)}{b(1-b)}\;\frac{\sum_\mu f_{\mu i}^4}{\big(\sum_\mu f_{\mu i}^2\big)^2} .
 # $$ (eq-kurtosis)
 #
-# The second factor is of order one over the number of samples that pull, and falls as $1/N$. We draw batches at the
-# minimum, with $b=0.05$, and measure the kurtosis and Hill's tail index: one over the mean logarithm of the largest
-# hundredth of $|g_i|$ in units of the smallest of them. For a power law it is the exponent. For a Lévy flight it is
-# below two.
+# The second factor is of the order of one over the number of samples within the margin, and falls as $1/N$. We draw
+# batches at the minimum, with $b=0.05$, and measure the kurtosis and Hill's tail index. The index is one over the mean
+# logarithm of the largest hundredth of $|g_i|$, in units of the smallest among them. For a power law it is the
+# exponent; for a Lévy flight it is below two.
 
 
 # %%
@@ -474,37 +476,37 @@ claim(
 # of one weight, $\alpha=6$, $b=0.05$; line: Eq. {eq}`eq-kurtosis` on the same data. Bars are two standard errors.
 # ```
 #
-# SGD with Gaussian weights stops like SGD: {glue:text}`stopped` replicas met the rule. It ends equally far apart
-# ({glue:text}`sat` times the distance of SGD) and with {glue:text}`support` times the support vectors. Langevin
-# descent does not stop; its loss stays near {glue:text}`langevin-loss`, and along flat directions it diffuses for
-# ever. On data that cannot be separated the distance of two replicas is {glue:text}`unsat` of that of SGD with
-# Gaussian weights, and {glue:text}`white` for Langevin descent, which was given the same chord.
+# SGD with Gaussian weights stops as SGD does: {glue:text}`stopped` replicas met the rule. The distance of two replicas
+# is {glue:text}`sat` times that of SGD, and the fraction of support vectors {glue:text}`support` times. Langevin
+# descent does not stop; its loss stays near {glue:text}`langevin-loss`, and it keeps diffusing along flat directions.
+# On data that cannot be separated the distance of two replicas is {glue:text}`unsat` times that of SGD with
+# Gaussian weights, and {glue:text}`white` times for Langevin descent with the same chord.
 #
 # The excess kurtosis falls as $N$ to the power {glue:text}`exponent`, and is {glue:text}`kurtosis-last` at $N=$
-# {glue:}`largest`. For large $N$ the power must be $-1$; at the smallest $N$ few samples pull, and the exact sums on
-# the same data, the line, are less steep, too. The tail index is {glue:text}`hill` where it is closest to that of a
-# Lévy flight; normal numbers have {glue:text}`hill-normal`. In this model with Gaussian data, then, there are no Lévy
-# flights. That does not contradict experiments with deep networks, whose data and gradients may be heavy-tailed
-# themselves.
+# {glue:}`largest`. For large $N$ the power must be $-1$. At the smallest $N$ few samples are within the margin, and the
+# exact sums on the same data (line) are less steep too. The tail index comes closest to that of a Lévy flight with
+# {glue:text}`hill`; normal numbers have {glue:text}`hill-normal`. In this model with Gaussian data there are therefore
+# no Lévy flights. This does not contradict experiments with deep networks, whose data and gradients may themselves be
+# heavy-tailed.
 #
-# Gaussian weights with the covariance of SGD are what stochastic gradient flow has in continuous time, for which
-# {cite:t}`nishiyama2026stochastic` prove mean-field equations. {cite:t}`fan2026highdimensional` show that with
-# batches much smaller than the data and a learning rate to match, SGD and its Gaussian approximation are *not* the
-# same unless the model is linear. Here batches are a finite part of the data, and a difference, if there is one, is
-# within the errors quoted above.
+# In continuous time, Gaussian weights with the covariance of SGD define stochastic gradient flow, for which
+# {cite:t}`nishiyama2026stochastic` prove mean-field equations. {cite:t}`fan2026highdimensional` show that for
+# batches much smaller than the data, with the learning rate scaled accordingly, SGD and its Gaussian approximation
+# *differ* unless the model is linear. Here batches are a finite fraction of the data, and any difference
+# is within the errors quoted above.
 #
 # ## What this means in practice
 #
-# Model the noise of SGD as Gaussian if you like, but give it the covariance of the gradients, which changes with the
+# You may model the noise of SGD as Gaussian, but with the covariance of the gradients, which changes with the
 # weights. White noise of one temperature heats soft directions too much and stiff ones too little, and it does not
-# vanish where the loss does: it cannot describe how training ends. A test of normality on single gradients says
-# little about such a model; the covariance is what to measure.
+# vanish with the loss, so it cannot describe the end of training. Testing single gradients for normality says
+# little about such a model; measure their covariance instead.
 #
 # :::{admonition} What was found
 # :class: found
 # - The stiffest quarter of the modes is {glue:text}`stiff-over-soft-sgd` times as hot as the softest with SGD, and
 #   {glue:text}`stiff-over-soft-langevin` times with Langevin descent.
-# - With Gaussian weights the distance of two replicas is {glue:text}`unsat` of that of SGD on data that cannot be
-#   separated, and {glue:text}`sat` on separable data.
-# - The excess kurtosis of the noise of one weight falls with $N$ with the exponent {glue:text}`exponent`.
+# - With Gaussian weights the distance of two replicas is {glue:text}`unsat` times that of SGD on data that cannot be
+#   separated, and {glue:text}`sat` times on separable data.
+# - The excess kurtosis of the noise of one weight scales with $N$ with the exponent {glue:text}`exponent`.
 # :::

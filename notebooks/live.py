@@ -15,8 +15,8 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# By hand, what the batch, its memory, the learning rate and the data do to the noise of training, and how close a small
-# network comes to the theory.
+# How the batch, its memory, the learning rate and the data affect the noise of training, and how close a small
+# network comes to the theory. You set the parameters yourself.
 # :::
 #
 # Two networks start from the same weights and train on the same data; only their batches differ. That experiment runs
@@ -353,9 +353,9 @@ for phase, about in phases.items():
 #
 # :::{admonition} What was found
 # :class: found
-# - One pair of small networks lies close to the theory of infinitely many features: from the waiting time on their mean
-#   distance in the UNSAT phase is {glue:text}`distance_unsat_vanilla` for vanilla SGD and
+# - A single pair of small networks is close to the theory of infinitely many features. Their mean
+#   distance after the waiting time, in the UNSAT phase, is {glue:text}`distance_unsat_vanilla` for vanilla SGD and
 #   {glue:text}`distance_unsat_persistent` for p-SGD.
-# - Where the data can be fitted next to nothing moves by itself: at the end displacement over response is
-#   {glue:text}`slope_sat_vanilla` for vanilla SGD, against {glue:text}`slope_unsat_vanilla` where they cannot.
+# - Where the data can be fitted, the weights hardly fluctuate in the end: for vanilla SGD displacement over response is
+#   {glue:text}`slope_sat_vanilla`, and {glue:text}`slope_unsat_vanilla` where they cannot.
 # :::

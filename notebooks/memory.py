@@ -226,9 +226,9 @@ publish("cavity", figure)
 # h_\mu(t) \;=\; h_\mu^\mathrm{out}(t) \;-\; \Delta\,dt \sum_{t'<t} R(t,t')\; s_\mu(t')\,\ell'(h_\mu(t')) .
 # $$ (eq-cavity)
 #
-# That is all the mystery there is to responses: they tell what comes back of one's own pull. We can watch it. We train
-# a network by gradient descent on all samples, and again without one sample, for a number of samples in turn; and we
-# compare the difference of the two fields with the sum in {eq}`eq-cavity`, the response taken from the theory.
+# This is why responses appear: they describe how the effect of a sample's own pull returns to it. We can measure it. We
+# train a network by gradient descent on all samples, and again without one sample, for a number of samples in turn, and
+# compare the difference of the two fields with the sum in {eq}`eq-cavity`, with the response taken from the theory.
 
 # %%
 problem = sn.Problem(alpha=3, delta=1.0, ridge=1.0)
@@ -407,9 +407,9 @@ glue("noise_psgd", f"{long:.2f}")
 #
 # One step on, the noise of vanilla SGD keeps {glue:text}`noise_sgd` of its variance, about $b$: the samples are the
 # same, but the batch is another. That of p-SGD keeps {glue:text}`noise_psgd`, because the batch is nearly the same
-# too, and goes on to be so for a time $b\tau$. Gradient descent has a force with a covariance as well, and no noise:
-# the force of each sample is random to us, who do not know the data, and the same at all times. The response lives
-# longer with batches than without because a batch pulls back with a fraction $b$ of the force.
+# too, and goes on to be so for a time $b\tau$. Under gradient descent the forces have a covariance too, although
+# nothing changes at random from step to step: they are random because the data are. The response decays more slowly
+# with batches, because a batch pulls back with a fraction $b$ of the force.
 #
 # :::{admonition} What was found
 # :class: found

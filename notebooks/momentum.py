@@ -15,17 +15,17 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# By how much momentum raises the temperature of SGD, why that does not depend on the inertia it brings, and where
-# inertia does matter.
+# By how much momentum raises the temperature of SGD, why the increase does not depend on inertia, and where inertia
+# does matter.
 # :::
 #
-# Nearly everybody trains with momentum; the paper does not. The rule of thumb is that momentum $\beta$ is a learning
-# rate that is $1/(1-\beta)$ times as large: gradients are added up over the last $1/(1-\beta)$ steps.
+# Momentum is used nearly everywhere in practice, but not in the paper. By a rule of thumb, momentum $\beta$ multiplies
+# the learning rate by $1/(1-\beta)$, because gradients add up over the last $1/(1-\beta)$ steps.
 # {cite:t}`mandt2017stochastic` read constant-rate SGD as a Markov chain with a stationary distribution, and adjust the
 # damping when momentum is used to sample. {cite:t}`gerbelot2022rigorous` prove mean-field equations for a family of
-# first-order methods that includes SGD and Nesterov's acceleration. Is the rule of thumb right for the temperature, by
-# theory and by simulation? And does it tell where training *lands* when the data can be separated, and there is no
-# temperature?
+# first-order methods that includes SGD and Nesterov's acceleration. Does the rule of thumb hold for the
+# temperature, in theory and in simulation? And does it predict where training *lands* when the data can be separated
+# and there is no temperature?
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -134,7 +134,7 @@ networks = solve(
 
 # %% [markdown]
 # On separable data ($\alpha=\Delta=0.5$, $\lambda=0$) we ask where two copies stop, for two values of $dt/(1-\beta)$.
-# The momenta are chosen so that both have the same *inertia time* $\beta\,dt/(1-\beta)^2$, which is explained below.
+# We choose the momenta so that both have the same *inertia time* $\beta\,dt/(1-\beta)^2$, which is explained below.
 
 # %%
 separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0)
@@ -341,7 +341,7 @@ glue("energy", f"{float(landed.loss.max()):.0e}")
 # right a little. Bars: two standard errors.
 # ```
 #
-# ## Inertia that the temperature does not see
+# ## The temperature does not depend on inertia
 #
 # Written without the velocity, the rule is
 #
@@ -349,64 +349,66 @@ glue("energy", f"{float(landed.loss.max()):.0e}")
 # w(t+dt) - w(t) = \beta\,[w(t) - w(t-dt)] - dt\,g(t),
 # $$ (eq-momentum-rule)
 #
-# with $g$ the gradient of the batch, its ridge included. Expand it for slow weights, and measure time in units in which
-# the weights move as they would without momentum, $t/(1-\beta)$. The result is Newton's equation with friction,
+# with $g$ the gradient of the batch, including the ridge. We expand it for slow weights and measure time in units in
+# which the weights move as they would without momentum, $t/(1-\beta)$. The result is Newton's equation with friction,
 #
 # $$
 # t_\beta\,\ddot w + \dot w = -g,\qquad t_\beta = \frac{\beta\,dt}{(1-\beta)^2} ,
 # $$ (eq-momentum-inertia)
 #
-# driven by noise of variance $\sigma^2$ in each step of length $dt/(1-\beta)$. This is Langevin's equation at the
-# temperature $\sigma^2dt/2(1-\beta)$. In equilibrium positions do not depend on the mass, so that the *inertia time*
-# $t_\beta$ drops out of $T$, even where it is so long that modes oscillate. The left panel shows both: the plots with
-# momentum lie on one another (that without is steeper, by the correction that follows), and at $\beta=0.9$ the response
-# overshoots and comes back, on a narrow loop: stiff modes, which feel a stronger force, are hotter than soft ones.
+# driven by noise of variance $\sigma^2$ in each step of length $dt/(1-\beta)$. This is Langevin's equation at
+# temperature $\sigma^2dt/2(1-\beta)$. In equilibrium the distribution of positions does not depend on the mass, so the
+# *inertia time* $t_\beta$ drops out of $T$, even if it is so long that modes oscillate. The left panel shows both
+# effects. The plots with momentum coincide; the one without is steeper, by the correction below. At $\beta=0.9$ the
+# response overshoots and returns on a narrow loop, because stiff modes feel a stronger noise and are hotter than soft
+# ones.
 #
-# At a finite learning rate a mode of stiffness $a$ can be solved exactly. Let $x$ be its weight, $v$ its velocity, and
-# demand that $\langle x^2\rangle$, $\langle xv\rangle$ and $\langle v^2\rangle$ do not change in a step. The first two
-# conditions give $a\langle x^2\rangle=\frac12(1+\beta)\,dt\,\langle v^2\rangle$, the third $\langle v^2\rangle$, and
+# At a finite learning rate a mode of stiffness $a$ can be solved exactly. Let $x$ be its weight and $v$ its velocity.
+# In the stationary state a step leaves $\langle x^2\rangle$, $\langle xv\rangle$ and $\langle v^2\rangle$ unchanged.
+# The first two conditions give $a\langle x^2\rangle=\frac12(1+\beta)\,dt\,\langle v^2\rangle$, the third gives
+# $\langle v^2\rangle$, and it follows that
 #
 # $$
 # T(a) = a\,\langle x^2\rangle = \frac{dt\,\sigma^2}{(1-\beta)\,[\,2-dt\,a/(1+\beta)\,]} .
 # $$ (eq-momentum-mode)
 #
-# `sn.linear_response` averages this over the spectrum, with what the fluctuations of the weights add to $\sigma^2$. The
-# correction is that of a learning rate smaller by $1+\beta$: at fixed $dt/(1-\beta)$ momentum removes it. At
-# $dt/(1-\beta)=0.1$ the formula is {glue:text}`uncorrected` per cent above its limit without momentum and
-# {glue:text}`corrected` per cent at $\beta=0.9$. One trace of the discrete step remains for any $a$: the first step
-# of the FDT plot has the slope $\frac12dt\,\langle v^2\rangle=T(a)/(1+\beta)$, which is why a temperature should not be
-# read off there.
+# `sn.linear_response` averages this over the spectrum and includes the contribution of the fluctuating weights to
+# $\sigma^2$. The correction is that of a learning rate smaller by a factor $1+\beta$; at fixed $dt/(1-\beta)$ momentum
+# removes it. At $dt/(1-\beta)=0.1$ the formula exceeds its limit by {glue:text}`uncorrected` per cent without momentum
+# and by {glue:text}`corrected` per cent at $\beta=0.9$. One effect of the discrete step remains for any $a$: the first
+# step of the FDT plot has the slope $\frac12dt\,\langle v^2\rangle=T(a)/(1+\beta)$, so a temperature should not be read
+# off there.
 #
-# At fixed $dt$ the rule of thumb departs in the other direction. At $\beta=0.9$ the effective learning rate is one, the
-# noise is strong enough to feed itself, and theory gives {glue:text}`fixed-theory` times the limit (linear response:
-# {glue:text}`fixed-closed-9`); at $\beta=0.95$ networks give {glue:text}`fixed-network` (linear response:
-# {glue:text}`fixed-closed`).
+# At fixed $dt$ the rule of thumb fails in the other direction. At $\beta=0.9$ the effective learning rate is one, the
+# fluctuations are strong enough to increase the noise itself, and theory gives {glue:text}`fixed-theory` times the
+# limit (linear response: {glue:text}`fixed-closed-9`); at $\beta=0.95$ networks give {glue:text}`fixed-network`
+# (linear response: {glue:text}`fixed-closed`).
 #
 # ## Where training lands
 #
-# Separable data have no stationary state, and nothing protects the landing point from inertia. At $dt/(1-\beta)=0.2$
+# On separable data there is no stationary state, and the landing point may depend on inertia. At $dt/(1-\beta)=0.2$
 # and $\beta=0.9$ two copies stop {glue:text}`farther` times as far apart as without momentum, with {glue:text}`fewer`
-# per cent of the support vectors. A likely reason is that weights with inertia run past the border of the solutions
-# instead of creeping up to it.
+# per cent of the support vectors. A likely reason is that weights with inertia overshoot the border of the solutions
+# instead of approaching it slowly.
 #
 # As long as the noise is weak, distances are proportional to it, and by Eq. {eq}`eq-momentum-inertia` the factor can
-# depend on $t_\beta$ only. The second learning rate tests that: at a quarter of $dt/(1-\beta)$ and with $\beta=$
-# {glue:text}`slow-momentum`, which has the same $t_\beta$, the factor is {glue:text}`same-inertia`. A small learning
-# rate at the same $\beta$ has little inertia, and then momentum changes little. (The largest loss per feature at any
-# of the stops is {glue:text}`energy`.)
+# depend only on $t_\beta$. The second learning rate tests that: at a quarter of $dt/(1-\beta)$ and with $\beta=$
+# {glue:text}`slow-momentum`, which has the same $t_\beta$, the factor is {glue:text}`same-inertia`. At the same $\beta$
+# a smaller learning rate has less inertia, and momentum then changes less. (The largest loss per feature at any of the
+# stops is {glue:text}`energy`.)
 #
 # ## What this means in practice
 #
-# When you change momentum, keep $dt/(1-\beta)$: noise and speed stay what they were, and the correction for a finite
-# step becomes smaller. What does change is $\beta\,dt/(1-\beta)^2$. If this is longer than the time in which the loss
-# relaxes at the learning rate $dt/(1-\beta)$, your network overshoots; where it fits all data it then ends at another
-# solution, farther from where another run ends and with fewer samples at the margin.
+# When you change the momentum, keep $dt/(1-\beta)$ fixed. Noise and speed then stay the same, and the correction for a
+# finite step becomes smaller. The inertia time $\beta\,dt/(1-\beta)^2$ does change. If it exceeds the relaxation time
+# of the loss at learning rate $dt/(1-\beta)$, the network overshoots. On data that it can fit it then ends at a
+# different solution, farther from that of another run and with fewer samples at the margin.
 #
 # :::{admonition} What was found
 # :class: found
-# - At fixed $dt/(1-\beta)$ the theory follows the closed form up to $\beta=0.9$; the largest difference of four is
+# - At fixed $dt/(1-\beta)$ the theory follows the closed form up to $\beta=0.9$; the largest of four differences is
 #   {glue:text}`misfit` per cent.
-# - On separable data momentum is more than a learning rate: at $\beta=0.9$ the distance of two stopped copies is
-#   {glue:text}`farther` times as large.
-# - At the same inertia time and a quarter of the effective learning rate the factor is {glue:text}`same-inertia`.
+# - On separable data momentum does more than raise the learning rate: at $\beta=0.9$ two copies stop
+#   {glue:text}`farther` times as far apart.
+# - At the same inertia time and a quarter of the effective learning rate this factor is {glue:text}`same-inertia`.
 # :::

@@ -15,16 +15,16 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# Why training that shuffles its data once an epoch has almost no slow noise, what that does to its temperature, and
-# how close two runs then end on separable data.
+# Why shuffling the data once per epoch removes almost all slow noise, how this affects the temperature, and how close
+# together two runs then end on separable data.
 # :::
 #
 # The paper draws every batch anew, with replacement: a sample may be used twice in a row, or not for a long time. In
 # practice the data are shuffled once an epoch and every sample is used exactly once until the next shuffle.
 # {cite:t}`kuehn2025anticorrelated` showed that this makes the noise of successive batches anti-correlated, and that
-# weights fluctuate less along flat directions. Here we ask what it does to the quantities of the paper: the FDT plot,
-# the temperature, the distance of two replicas, and the point at which training stops. Persistent batches
-# ({doc}`/notebooks/fig02_persistent`) stand beside it, because they err on the other side.
+# weights fluctuate less along flat directions. Here we ask how shuffling affects the quantities of the paper: the FDT
+# plot, the temperature, the distance of two replicas, and the point at which training stops. We compare it with
+# persistent batches ({doc}`/notebooks/fig02_persistent`), whose noise is positively correlated instead.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -71,11 +71,11 @@ def by_name(function, **options):
 
 
 # %% [markdown]
-# ## Every epoch pays back what it took
+# ## No noise at frequency zero
 #
-# Let $s_\mu(t)$ be one if sample $\mu$ is in the batch at step $t$, and let an epoch have $1/b$ steps. Within one
-# epoch a sample is used once, so that $s_\mu(t)\,s_\mu(t+n)=0$ for two different steps of it; in different epochs the
-# two are independent. If all steps of the epoch are equally likely as $t$, then step $t+n$ lies in the same epoch
+# Let $s_\mu(t)$ be one if sample $\mu$ is in the batch at step $t$, and let an epoch have $1/b$ steps. A sample is used
+# once per epoch, so $s_\mu(t)\,s_\mu(t+n)=0$ for two different steps of the same epoch; in different epochs the two
+# factors are independent. Averaged over the position of $t$ in its epoch, step $t+n$ lies in the same epoch
 # with probability $(1-|n|b)_+$, and the autocovariance follows:
 #
 # $$
@@ -85,13 +85,13 @@ def by_name(function, **options):
 # \end{aligned}
 # $$ (eq-shuffled)
 #
-# The second equation says that the noise has no weight at frequency zero. The reason is plain: the sum of $s_\mu$
-# over an epoch is one, always. With replacement $c_n=b(1-b)\,\delta_{n0}$, and with persistence it is positive for a
+# The second equation says that the noise has no weight at frequency zero, because the sum of $s_\mu$
+# over an epoch is always one. With replacement $c_n=b(1-b)\,\delta_{n0}$, and with persistence it is positive for a
 # time $b\tau$.
 #
-# The state of the weights is not stationary but periodic with the epoch, since the first batch of an epoch is free
-# and the last one is what was left over. All averages below therefore run over whole epochs: waiting times at every
-# step of two successive epochs, each step counted equally. That is the average for which Eq. {eq}`eq-shuffled` holds.
+# The state of the weights is not stationary but periodic with the epoch: the first batch of an epoch is free,
+# and the last one consists of the remaining samples. All averages below therefore run over whole epochs, with waiting
+# times at every step of two successive epochs and equal weight for each. Eq. {eq}`eq-shuffled` holds for this average.
 
 # %%
 problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
@@ -214,13 +214,13 @@ claim(
 # spectrum of Eq. {eq}`eq-shuffled` (right). Averages are over two whole epochs of waiting times.
 # ```
 #
-# After a single step the three have moved about equally far, because one step is one batch. Then they separate. With
+# After a single step all three have moved about equally far, because one step uses one batch. Then they separate. With
 # replacement the slope at lag 0.1 is {glue:text}`early-replacement` and at one epoch {glue:text}`epoch-replacement`.
 # With persistence it grows from {glue:text}`early-persistence` to {glue:text}`epoch-persistence`. With shuffling it
-# falls from {glue:text}`early-shuffling` to {glue:text}`epoch-shuffling`: it becomes *negative*. The FDT curve turns
-# round. The displacement is largest at a lag of {glue:text}`turn`, before the epoch is over, and then shrinks,
-# because the last batches of an epoch undo what the first ones did. A negative slope is no negative temperature in
-# any thermodynamic sense; it says that there is no single temperature here. The chord of the whole plot,
+# falls from {glue:text}`early-shuffling` to {glue:text}`epoch-shuffling` and becomes *negative*. The FDT curve turns
+# back. The displacement is largest at a lag of {glue:text}`turn`, before the epoch is over, and then shrinks, because
+# the last batches of an epoch undo the effect of the first ones. A negative slope is not a negative temperature in a
+# thermodynamic sense; it shows that no single temperature describes these fluctuations. The chord of the whole plot,
 # $T_\mathrm{int}$, always exists: linear response gives {glue:text}`whole-shuffling` for shuffling,
 # {glue:text}`whole-replacement` for replacement and {glue:text}`whole-persistence` for persistence, where it neglects
 # corrections of relative order $b\tau\Delta$.
@@ -229,9 +229,9 @@ claim(
 #
 # Two replicas shuffle independently. On data that cannot be separated their distance settles, with
 # $d^2/2=T_\mathrm{int}\,\chi(\infty)$, and linear response predicts the ratio of the two distances. On separable data
-# without ridge ($\alpha=\Delta=0.5$, as in {doc}`/notebooks/fig07_stopping`) most directions are flat. There the
-# weights add up all the noise that they ever received, and what counts is its weight at frequency zero. Shuffling has
-# none, except for what the forces change within an epoch.
+# without ridge ($\alpha=\Delta=0.5$, as in {doc}`/notebooks/fig07_stopping`) most directions are flat. Along them the
+# weights accumulate all the noise that they have received, so only its weight at frequency zero matters. With shuffling
+# that weight is zero, except for the change of the forces within an epoch.
 
 # %%
 separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0)
@@ -355,28 +355,28 @@ claim(
 # ```
 #
 # Where the data cannot be separated, the distance with shuffling is {glue:text}`ratio` of that with replacement
-# (linear response: {glue:text}`predicted`). Where they can, hardly anything is left of it: at $b=1/4$ the ratio is
-# {glue:text}`stop-distance`. Two networks that shuffle differently end at nearly the same point. The stopping time
-# hardly changes: it is {glue:text}`stop-stopping_time` times that with replacement. The fraction of support vectors
+# (linear response: {glue:text}`predicted`). Where they can, the ratio at $b=1/4$ is only
+# {glue:text}`stop-distance`: two networks that shuffle differently end at nearly the same point. The stopping time
+# hardly changes; it is {glue:text}`stop-stopping_time` times that with replacement. The fraction of support vectors
 # is {glue:text}`stop-unsatisfied` times as large. That fits the trend of {doc}`/notebooks/fig04_support_vectors`,
 # where less noise goes with more support vectors.
 #
 # ## What this means in practice
 #
-# If your data loader shuffles once an epoch, the formula $T\propto dt/b$ and the temperatures of the paper describe
+# If your data loader shuffles once per epoch, the formula $T\propto dt/b$ and the temperatures of the paper describe
 # your noise only on times much shorter than an epoch, or along directions so stiff that they relax within one. Slow
-# directions are far colder than that. Do not take the spread of weights over seeds under shuffling for the spread
-# under replacement, which may be many times larger; and do not measure a noise scale at a fixed phase of the epoch,
+# directions are far colder. The spread of weights over seeds under replacement may be many times larger than that under
+# shuffling, so do not take one for the other. Do not measure a noise scale at a fixed phase of the epoch either,
 # such as at its end, where it is smallest ({numref}`fig-shuffled-stop`, left). If you want the noise of the paper,
-# perhaps to explore flat directions, sample with replacement; if you want reproducible weights, shuffle.
+# perhaps to explore flat directions, sample with replacement. If you want reproducible weights, shuffle.
 #
 # :::{admonition} What was found
 # :class: found
-# - Batches of shuffled epochs have no noise at frequency zero. We find a slope of the FDT plot of
-#   {glue:text}`epoch-shuffling` at a lag of one epoch, where replacement has {glue:text}`epoch-replacement` and
-#   persistence {glue:text}`epoch-persistence`.
+# - Batches of shuffled epochs have no noise at frequency zero. At a lag of one epoch we find that the FDT plot has the
+#   slope {glue:text}`epoch-shuffling` with shuffling, {glue:text}`epoch-replacement` with replacement and
+#   {glue:text}`epoch-persistence` with persistence.
 # - On data that cannot be separated, the distance of two replicas with shuffling is {glue:text}`ratio`
-#   of that with replacement.
-# - On separable data the distance at the stop is at most {glue:text}`worst` of that with replacement, over the batch
-#   sizes tried.
+#   times that with replacement.
+# - On separable data the distance at the stop is at most {glue:text}`worst` times that with replacement, for all batch
+#   sizes that we tried.
 # :::

@@ -19,11 +19,11 @@
 # learning rates gradient descent settles at all, and what a run costs.
 # :::
 #
-# The theory is about infinitely many weights; a simulation has $N$ of them. Whether a figure with $N = 750$ may be
-# laid over a curve for $N = \infty$ is a question with a measurable answer: train at several sizes and look at
-# what is left of the difference. An average over data sets $x_N$ should approach its limit as $x_\infty + a/N$, and
-# the scatter from one data set to the next should shrink as $1/\sqrt N$. The second is the larger of the two by far:
-# with $n$ data sets the error of the mean is about $1/\sqrt{nN}$, the correction $1/N$.
+# The theory is about infinitely many weights; a simulation has $N$ of them. May a figure with $N = 750$ be
+# compared with a curve for $N = \infty$? We can measure the answer: train at several sizes and see how the difference
+# shrinks. An average over data sets $x_N$ should approach its limit as $x_\infty + a/N$, and
+# the scatter between data sets should shrink as $1/\sqrt N$. The scatter is by far the larger of the two:
+# with $n$ data sets the error of the mean is about $1/\sqrt{nN}$, while the correction is about $1/N$.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -187,25 +187,27 @@ glue("visible", f"{max(visible):.1f}")
 glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}")
 
 # %% [markdown]
-# The misfit should be about {glue:}`freedom`, the number of sizes less two. The correction that stands out
-# most clearly is that of {glue:text}`largest`. In the UNSAT phase the largest correction at the paper's $N=750$
-# is {glue:text}`visible` standard errors of a mean over its 100 data sets.
+# If the straight line is right, the misfit is about {glue:}`freedom`, the number of sizes minus two. The most
+# significant correction is that of {glue:text}`largest`. In the UNSAT phase the largest correction at the paper's
+# $N=750$ amounts to {glue:text}`visible` standard errors of a mean over its 100 data sets.
 #
-# The SAT phase is less kind, and for a reason that is not in the theory: the stopping rule looks at the *batch*. About
-# $b\,c\,\alpha N$ samples of a batch still pull; where that is a handful, sooner or later none does, the stochastic
-# gradient is exactly zero, and the run stops before it has arrived. With $c$ as in the table it is one for every
-# {glue:text}`per_pull` features. If the samples come and go independently, the probability that none pulls in a given
-# step falls exponentially with $N$, by $e$ for every somewhat fewer than that: such accidents are common for a hundred
-# features, and gone for a thousand.
+# The SAT phase has a further finite-size effect, which comes from the stopping rule. The rule uses the gradient of the
+# *batch*. In a batch about $b\,c\,\alpha N$ samples still have a force. If that number is small, there will be a step
+# at which no sample of the batch has one; the stochastic gradient is then exactly zero, and the run stops too early.
+# With $c$ from the table, there is one such sample for every {glue:text}`per_pull` features. If the samples enter and
+# leave the batch independently, the probability of a zero gradient falls exponentially with $N$, by a factor $e$ for
+# every additional {glue:text}`per_pull` features or somewhat fewer. Accidental stops are therefore common for a hundred
+# features and very rare for a thousand.
 #
-# ## Gradient descent has a largest step
+# ## The largest learning rate of gradient descent
 #
-# Gradient descent converges as long as its step is below two over the largest eigenvalue of the Hessian, $\lambda +
-# A_S^{\mathsf T} A_S$, where the rows of $A$ are $y_\mu x_\mu/\sqrt N$ and $S$ are the samples inside the margin.
-# Beyond, the minimum repels: the weights jump from side to side, the set $S$ shrinks until the jumps no longer grow,
-# and a bounded oscillation is left, with a norm and a loss that look like a plateau and are not one. We call this
-# diverged, by a rule for the end of a run: close to the minimum every step below the limit lowers the loss, so a
-# full-batch run whose loss still rises in its second half is over it. Stochastic batches are never judged like this.
+# Gradient descent converges if $dt$ is below two over the largest eigenvalue of the Hessian, $\lambda +
+# A_S^{\mathsf T} A_S$, where the rows of $A$ are $y_\mu x_\mu/\sqrt N$ and $S$ is the set of samples inside the
+# margin. Above that limit the minimum is unstable. The weights jump from side to side, the set $S$ shrinks until the
+# jumps stop growing, and a bounded oscillation remains. Its norm and its loss look like a plateau, but the run has not
+# converged. The library calls such a run diverged. Close to the minimum every step below the limit lowers the loss, so
+# the rule is that a full-batch run has diverged if its loss still rises in the second half. The rule is never applied
+# to stochastic batches.
 
 # %%
 rates = [0.1, 0.15, 0.18, 0.2, 0.25, 0.4]
@@ -233,22 +235,20 @@ display(Markdown("\n".join(lines)))
 # %% [markdown]
 # ## What a run costs
 #
-# The simulators do as little as the algorithm allows. With more samples than features the data are read once a step, in
-# blocks that stay in the cache while all runs on that data set (algorithms, learning rates, replicas) take their batch
-# rows by fours, two runs at a time. With fewer samples than features nothing but the pre-activations
-# $h = A w$ is stepped, with the Gram matrix $A A^{\mathsf T}$; magnetisation, norm, distance and gradient are sums over
-# samples. Random numbers come from a counter-based generator, so that every batch is a function of seed, replica and
-# step, and a run is the same to the last bit on any number of threads and in any company.
+# With more samples than features, a step reads the data once for all runs on a data set (algorithms, learning
+# rates, replicas), in blocks that stay in the cache. With fewer samples than features, the program advances only the
+# pre-activations $h = A w$, through the Gram matrix $A A^{\mathsf T}$; magnetisation, norm, distance and gradient are
+# then sums over samples. Random numbers come from a counter-based generator: every batch is a function of seed, replica
+# and step, so a run is the same to the last bit on any number of threads and alongside any other runs.
 #
-# `python benchmarks/bench_simulate.py` measures the four kinds of work of the paper against a plain NumPy loop and
-# against JAX on the machine at hand, with the machine's own limits beside them.
+# {doc}`/book/scaling` compares the cost with a plain NumPy loop and with JAX.
 #
 # :::{admonition} What was found
 # :class: found
-# - Whether the correction of order $1/N$ can be seen depends on the number of data sets: in the UNSAT phase the largest
-#   one at $N=750$ is {glue:text}`visible` standard errors of a mean over 100 data sets.
-# - In the SAT phase small networks can stop by accident, when no sample of a batch pulls. For a thousand features
-#   that is unlikely.
-# - Gradient descent settles below a largest learning rate only, and above it leaves an oscillation that looks like a
-#   plateau. The library says so.
+# - The visibility of corrections of order $1/N$ depends on the number of data sets. In the UNSAT phase the largest
+#   correction at $N=750$ is {glue:text}`visible` standard errors of a mean over 100 data sets.
+# - In the SAT phase small networks can stop by accident, when no sample of the batch has a force. For a thousand
+#   features that is unlikely.
+# - Gradient descent converges only below a largest learning rate. Above it an oscillation remains that looks like a
+#   plateau; the library reports it.
 # :::

@@ -79,9 +79,9 @@ def quote(value, error):
 # %% [markdown]
 # ## The calculation
 #
-# The only change is the argument `gradient="mean"`. As a measure of temperature we take the chord $T_\mathrm{int}$ of
-# the whole FDT plot ({doc}`/notebooks/temperature`), on the whole page: half the squared distance of two stationary
-# copies over the whole response. It needs no window of lags, and exists for p-SGD too.
+# The only change is the argument `gradient="mean"`. As temperature we use the chord $T_\mathrm{int}$ of
+# the whole FDT plot ({doc}`/notebooks/temperature`) throughout this page: half the squared distance of two stationary
+# copies over the integrated response. It requires no window of lags, and it exists for p-SGD too.
 
 # %%
 problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
@@ -141,7 +141,7 @@ theory = chords(sn.solve_dmft, **size["theory"])
 networks = chords(sn.simulate, **size["networks"], probes=4, loss_every=1000)
 
 # %% [markdown]
-# Where the data can be separated, copies are compared where they stop, as in {doc}`/notebooks/fig03_sat_distance`:
+# On separable data we compare copies where they stop, as in {doc}`/notebooks/fig03_sat_distance`:
 # p-SGD with $\tau=2$ at $\alpha=\Delta=0.5$, $\lambda=0$, $dt=0.2$.
 
 # %%
@@ -339,34 +339,34 @@ glue("stop-sum", f"{float(total[0]):.3f}")
 #
 # Here $\mathrm{var}(s)$ is the variance of the weight of a sample in the gradient, which is 0 or 1 for the sum and 0 or
 # $1/b$ for the mean; $\langle\ell'^2\rangle$ and the static response $V$ belong to the minimum at the ridge $\lambda/b$
-# for the sum and at $\lambda$ for the mean. With the mean nothing but $\mathrm{var}(s)$ depends on $b$. The temperature
-# then falls with $b$ everywhere, and for small batches it is proportional to $dt/b$, learning rate over batch size. The
-# maximum of the sum comes from two factors that compete: the fluctuation of the batch relative to its size grows as $b$
-# falls, and the whole gradient becomes smaller.
+# for the sum and at $\lambda$ for the mean. With the mean only $\mathrm{var}(s)$ depends on $b$. The temperature
+# then decreases with $b$, and for small batches it is proportional to $dt/b$, learning rate over batch size. The
+# maximum of the sum results from two competing effects: as $b$ falls, the relative fluctuation of the batch grows while
+# the whole gradient becomes smaller.
 #
-# With persistence the batch is remembered for a time $b\tau$, and where that is longer than a step and shorter than
-# the relaxation of the weights, $dt$ in Eq. {eq}`eq-mean-temperature` becomes $2b\tau$:
+# With persistence the batch has a memory $b\tau$. If that is longer than a step and shorter than
+# the relaxation time of the weights, $dt$ in Eq. {eq}`eq-mean-temperature` becomes $2b\tau$:
 #
 # $$
 # T_\mathrm{int} \propto \tau\,b^2(1-b)\ \text{(sum)},\qquad T_\mathrm{int} \propto \tau\,(1-b)\ \text{(mean)}.
 # $$ (eq-mean-persistent)
 #
-# The mean again has no maximum, but a finite limit at small $b$: a sample pulls $1/b$ times as hard for a time $b$
-# times as long. The theory goes beyond this weak-noise estimate. At $b=0.1$ and $\tau=2$ linear response is too large
-# by a factor {glue:text}`weak`, because a sample of such weight is fitted while it is in the batch, and then pulls no
-# more.
+# Again the mean has no maximum. It has a finite limit at small $b$, because a sample pulls $1/b$ times as hard for a
+# time $b$ times as long. The theory goes beyond this weak-noise estimate. At $b=0.1$ and $\tau=2$ linear response is
+# too large by a factor {glue:text}`weak`, because a sample with such a large weight is fitted while it is in the batch
+# and then exerts no further force.
 #
-# Learning rates need care here: with the mean a batch on its own is stable only for $dt$ below $2b$ over the stiffest
-# mode of its summed loss, so that small batches need small learning rates. Step by step, the mean at $(dt,\lambda)$
-# *is* the sum at $(dt/b,b\lambda)$.
+# Learning rates need care here. With the mean, a single batch is stable only for $dt$ below $2b$ over the stiffness of
+# the stiffest mode of its summed loss, so small batches require small learning rates. Step by step, the mean at
+# $(dt,\lambda)$ *is* the sum at $(dt/b,b\lambda)$.
 #
 # ## Without a ridge the gap closes
 #
-# The sum weakens the data against the ridge, and this is our explanation of why SGD and GD end at different points as
-# $dt\to0$; the paper remarks that phase retrieval behaves otherwise {cite:p}`mignacco2021stochasticity`. The
-# explanation can fail: at $\lambda=0$, where there is no ridge, and for the mean, which leaves the balance alone, the
-# gap must vanish. We test both at $\alpha=6$, $\Delta=1$, beyond $\alpha_c=$ {glue:text}`critical`, so that the minimum
-# is unique without a ridge.
+# We explain the different end points of SGD and GD as $dt\to0$ by the sum, which weakens the data relative to the
+# ridge. The paper remarks that phase retrieval behaves otherwise {cite:p}`mignacco2021stochasticity`. The explanation
+# makes two predictions that can fail: the gap must vanish at $\lambda=0$, where there is no ridge, and for the mean,
+# which does not change the balance. We test both at $\alpha=6$, $\Delta=1$, beyond $\alpha_c=$ {glue:text}`critical`,
+# so that the minimum is unique without a ridge.
 
 # %%
 rates = (0.1, 0.05, 0.025)
@@ -462,18 +462,18 @@ claim(
 #
 # Extrapolated to $dt=0$ by a line through the two smallest rates, the gap in $m$ is {glue:text}`gap-sum` for the sum
 # at $\lambda=1$ (exact: {glue:text}`predicted`), {glue:text}`gap-without` without a ridge and {glue:text}`gap-mean`
-# for the mean. What is left at finite $dt$ is noise, and vanishes with it. The paper does not give a reason why its
-# two algorithms part; within our errors the ridge is the whole of it. This is a convex loss. Where the landscape is
-# rugged, noise may do more: {cite:t}`kamali2023stochastic` find by dynamical mean-field theory that SGD with small
-# batches recovers a hidden signal where GD does not.
+# for the mean. The remainder at finite $dt$ comes from the noise and vanishes with it. The paper gives no reason for
+# the difference between its two algorithms; within our errors the ridge explains all of it. The loss here is convex.
+# In a rugged landscape noise may do more: {cite:t}`kamali2023stochastic` find by dynamical mean-field theory that SGD
+# with small batches recovers a hidden signal where GD does not.
 #
 # ## What this means in practice
 #
-# If your library averages over the batch, the paper's maximum at intermediate batches is not for you: a smaller batch
-# is noisier, down to the smallest that trains stably, and for batches that are a small part of the data the number to
-# keep is learning rate over batch size, as others have it {cite:p}`sclocchi2024regimes`. Seen from there, the paper
-# lowers the learning rate in proportion to the batch. If your loss is a sum over the batch, the batch size also changes
-# the effective weight decay: two batch sizes with the same weight decay minimise different functions.
+# If your library averages over the batch, the paper's maximum at intermediate batch sizes does not apply to you. A
+# smaller batch is noisier, down to the smallest that trains stably. For batches that are a small part of the data the
+# noise depends on learning rate over batch size, as others find {cite:p}`sclocchi2024regimes`. In these terms the paper
+# lowers the learning rate in proportion to the batch size. If your loss is a sum over the batch, the batch size also
+# changes the effective weight decay: two batch sizes with the same weight decay minimise different functions.
 #
 # :::{admonition} What was found
 # :class: found
@@ -482,7 +482,7 @@ claim(
 #   and {glue:text}`smallest-mean` with the mean.
 # - p-SGD with the mean is hottest at $b=$ {glue:text}`peak-0.5` for $\tau=0.5$ and at $b=$ {glue:text}`peak-2` for
 #   $\tau=2$. At $b=0.1$ it has the temperatures {glue:text}`persistent-0.5` and {glue:text}`persistent-2`.
-# - On separable data copies trained with the sum stop farthest apart at $b=$ {glue:text}`sum-stop-peak`. At $b=0.15$
-#   the distance is {glue:text}`stop-sum` for the sum and {glue:text}`stop-mean` for the mean.
-# - The gap between SGD and GD at $dt\to0$ is {glue:text}`gap-without` without a ridge.
+# - On separable data, copies trained with the sum stop farthest apart at $b=$ {glue:text}`sum-stop-peak`. At $b=0.15$
+#   their distance is {glue:text}`stop-sum` with the sum and {glue:text}`stop-mean` with the mean.
+# - Without a ridge the gap between SGD and GD as $dt\to0$ is {glue:text}`gap-without`.
 # :::

@@ -19,10 +19,9 @@
 # *persistent* means: for how long a batch is remembered.
 # :::
 #
-# A one-layer network looks at points drawn from two Gaussian clouds and learns to tell them apart. Nothing about it is
-# deep, and that is the point: the loss is convex, there is no bad initialisation, and the only thing that can make two
-# runs differ that have the same data and the same start is *which samples were in the batch when*. This page sets the
-# stage: the data, the loss, the three algorithms, and what training looks like with each.
+# A one-layer network learns to tell apart points from two Gaussian clouds. We choose such a simple network because its
+# loss is convex: two runs with the same data and the same start can differ only in *which samples were in the batch
+# when*. This page introduces the data, the loss, the three algorithms, and what training looks like with each.
 #
 # ## Data and loss
 #
@@ -276,10 +275,10 @@ claim(
 #
 # :::{admonition} What was found
 # :class: found
-# - With batches the loss ends higher than with GD on the same data, by {glue:text}`loss_sgd` for SGD and by another
+# - With batches the final loss is higher than with GD on the same data, by {glue:text}`loss_sgd` for SGD and by another
 #   {glue:text}`loss_psgd` for p-SGD.
-# - Not all of that is noise: of the first number {glue:text}`loss_weakened` is there without any, because SGD at ridge
-#   $\lambda$ minimises with the ridge $\lambda/b$.
-# - The batch is forgotten as the paper says, {eq}`eq-autocorrelation`, if the jump process is followed exactly. Euler's
-#   probabilities forget faster, the more so the shorter $b\tau$ is compared with $dt$.
+# - Noise explains only part of this. Of the first number, {glue:text}`loss_weakened` is present without any noise,
+#   because SGD at ridge $\lambda$ minimises the loss with ridge $\lambda/b$.
+# - The batch is forgotten as the paper says, {eq}`eq-autocorrelation`, if the jump process is followed exactly. With
+#   Euler's probabilities it is forgotten faster, the more so the shorter $b\tau$ is compared with $dt$.
 # :::

@@ -15,11 +15,11 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# Whether the theory can be trusted: five comparisons, each with something that was obtained in another way.
+# Whether the theory can be trusted: five comparisons with results that were obtained in other ways.
 # :::
 #
 # Dynamical mean-field theory replaces a network of many features by a single sample in a self-consistent noise
-# ({doc}`/book/dmft`). Before we read anything off it, we hold it against what can be known in other ways: a case that
+# ({doc}`/book/dmft`). Before we use it, we compare it with what can be known in other ways: a case that
 # random-matrix theory solves exactly, the minimum where training ends, training runs of finite size, the paper's own
 # iteration, and the effective temperature that the paper quotes.
 
@@ -437,10 +437,10 @@ claim(
 #
 # :::{admonition} What was found
 # :class: found
-# - Where the answer is known exactly, the solver gives it to {glue:text}`exact`.
-# - It ends where the minimum of the loss is: of {glue:text}`compared` numbers the farthest is off by
+# - Where the answer is known exactly, the solver reproduces it to {glue:text}`exact`.
+# - It converges to the minimum of the loss: the largest of {glue:text}`compared` deviations is
 #   {glue:text}`farthest_sigma` standard errors.
 # - Against training runs of finite size, the least certain of {glue:text}`curves` deviations is {glue:text}`least`.
-# - The paper's iteration settles on the solution of the single pass.
-# - For the temperature that the paper quotes first, 0.015, we have {glue:text}`temperature`.
+# - The paper's iteration converges to the solution of the single pass.
+# - For the first temperature that the paper quotes, 0.015, we find {glue:text}`temperature`.
 # :::

@@ -76,6 +76,15 @@ def remake_readme(_: argparse.Namespace) -> None:
     print("README.md and its figure are up to date.")
 
 
+def write_citation(_: argparse.Namespace) -> None:
+    """Write the files that are made from CITATION.cff."""
+    from bookbuild import citation
+
+    for path, text in citation.files().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"{os.path.relpath(path)} written.")
+
+
 def serve(arguments: argparse.Namespace) -> None:
     """Serve the finished book on this machine only."""
     from functools import partial
@@ -113,6 +122,7 @@ COMMANDS = {
     "serve": (serve, {"--port": {"default": "8000"}}),
     "kernels": (compile_all, {}),
     "readme": (remake_readme, {}),
+    "citation": (write_citation, {}),
 }
 
 

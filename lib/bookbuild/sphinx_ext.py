@@ -19,7 +19,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.ext import Extension
 from nbformat import NotebookNode
 
-from bookbuild import check, ledger, notebooks, page, paths, symbols
+from bookbuild import check, citation, ledger, notebooks, page, paths, symbols
 from bookbuild.notebooks import Notebook, check_profile
 from bookbuild.symbols import symbol
 from bookbuild.texts import Refusal, clock, printed
@@ -103,6 +103,7 @@ def templates() -> Environment:
         "profile": profile(),
         "cost": lambda: page.cost(profile()),
         "pdf": pdf,
+        "bibtex": citation.bibtex,
         "scorecard": lambda: ledger.scorecard(*claims()),
         "verdicts": lambda: ledger.verdicts(*claims()),
         "symbols": lambda: symbols.read_symbols(paths.SYMBOLS),
@@ -243,6 +244,7 @@ def finish(app: Any, problem: Exception | None) -> None:
 def setup(app: Any) -> dict[str, Any]:
     """Tell Sphinx."""
     app.setup_extension("bookbuild.symbols")
+    app.setup_extension("bookbuild.citation")
     app.connect("source-read", fill)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)

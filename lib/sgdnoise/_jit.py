@@ -3,9 +3,9 @@
 Numba's own cache notices an edit of the file that holds a function, but not an edit of another file whose
 functions it inlined. Here the cache folder carries a hash of the whole library, so that any edit starts a new one.
 
-A function that a kernel calls is handed to it as unfinished code and becomes part of it. Numba's own way, to optimise
-each function, turn it into machine code and make it callable from Python, and then to do the same with all that calls
-it, took three times as long. Called from Python, any function is a kernel of its own.
+A function that a kernel calls is linked into it before optimisation. By default Numba optimises each function, compiles
+it to machine code, makes it callable from Python, and then repeats this for every caller, which took three times as
+long. A function that is called from Python is a kernel of its own.
 
 The folder is ``NUMBA_CACHE_DIR`` where that is set, else beside the library, else (where that cannot be written) in the
 cache folder of the user.
@@ -47,7 +47,7 @@ def source_hash() -> str:
 
 @cache
 def cache_folder() -> Path | None:
-    """Folder of compiled kernels for this very source, or None where nothing can be written."""
+    """Return the folder of compiled kernels for this source, or None if no folder is writable."""
     user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "sgdnoise"
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     for parent in (Path(chosen) / "sgdnoise",) if chosen else (PACKAGE / "__pycache__", user):
@@ -74,7 +74,7 @@ def _remove_stale(folder: Path) -> None:
 
 
 class _Tell(Listener):  # type: ignore[misc]
-    """Says once a process that kernels are being compiled, to a person who would wonder at the silence."""
+    """Says once per process that kernels are being compiled, if a person is watching."""
 
     told = False
 
@@ -96,7 +96,7 @@ register("numba:compile", TELL)
 
 
 class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
-    """Code of a function, to be linked into the kernel that calls it; there it is optimised and made machine code."""
+    """Code of a function that is linked into the kernel that calls it, and optimised and compiled there."""
 
     def _optimize_functions(self, module: Any) -> None:
         """Not yet."""
@@ -145,8 +145,8 @@ def _cached() -> Iterator[bool]:
 def jit(allocates: bool = False, **options: Any) -> Callable[[F], F]:
     """Compile a kernel with :func:`numba.njit`; options such as ``fastmath`` or ``nogil`` are passed on.
 
-    A function that ``allocates`` arrays must say so. All others borrow theirs from the caller, and need no code that
-    counts references to them.
+    A function that ``allocates`` arrays must say so. All others use arrays of the caller and need no code for
+    reference counting.
     """
     # Divisions as in NumPy: without tests for zero, kernels are smaller and compile faster.
     options = {"error_model": "numpy", "_nrt": allocates, **options}

@@ -13,14 +13,14 @@ def cores() -> int:
 def threads() -> int:
     """Return how many threads this process may use: one a core, or fewer where ``NUMBA_NUM_THREADS`` says so.
 
-    Several processes that share a machine are each given their part of it in this way.
+    This variable divides a machine among several processes.
     """
     limit = os.environ.get("NUMBA_NUM_THREADS", "")
     return min(cores(), int(limit)) if limit.isdigit() and int(limit) > 0 else cores()
 
 
 def available_memory() -> float:
-    """Return how much memory can be had, in bytes."""
+    """Return how much memory is available, in bytes."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:

@@ -1,7 +1,7 @@
 """Compiled work in several threads.
 
-A kernel that releases the interpreter lock is called once a thread, each call with its share of the parts of the work.
-Numba could do the same by itself, but compiles each parallel loop twice and several times as slowly, and its own
+A kernel that releases the interpreter lock is called once per thread, each time with a share of the work.
+Numba has parallel loops of its own, but it compiles each of them twice and several times as slowly, and its
 threads must not be used from two Python threads at once.
 """
 

@@ -165,7 +165,7 @@ def _lower_pick(context: Any, builder: Any, signature: Any, arguments: Any) -> A
 
 
 def _overload(method: Method) -> Method:
-    """Return what Numba asks how to compile a method: the method itself."""
+    """Return the function that Numba calls to learn how to compile a method."""
 
     def implementation(*_: Any) -> Method:
         return method

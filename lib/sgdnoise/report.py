@@ -45,7 +45,7 @@ def publish(name: str, figure: Figure) -> None:
     shown = {"image/svg+xml": svg.getvalue().decode(), "image/png": base64.b64encode(small(png)).decode()}
     netcdf = base64.b64encode(table.to_netcdf(engine="scipy")).decode() if table.sizes["row"] else ""
     tell("figure", name, f"Figure {name!r}", shown, netcdf=netcdf)
-    plt.close(figure)  # or Jupyter would show it once more
+    plt.close(figure)  # otherwise Jupyter would show it again
 
 
 def numbers(name: str, figure: Figure) -> xr.Dataset:
@@ -69,7 +69,7 @@ def numbers(name: str, figure: Figure) -> xr.Dataset:
 
 
 def small(png: io.BytesIO) -> bytes:
-    """Return a picture with 256 colours, which no eye tells from the original, in half the bytes or less."""
+    """Return a picture reduced to 256 colours, visually the same, in at most half the bytes."""
     from PIL import Image
 
     out = io.BytesIO()

@@ -43,7 +43,7 @@ TINY = 1e-9  # a learning rate at which every sampling process exists
 
 @dataclass(frozen=True)
 class Statics:
-    r"""The minimiser that training settles at, and what it looks like.
+    r"""The minimiser to which training converges, and its properties.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Statics:
 
 
 def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Statics:
-    r"""Solve for the point where training settles when the learning rate (and the persistence) is small.
+    r"""Return the point to which training converges when the learning rate (and the persistence) is small.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@ r"""The theory by iteration of whole trajectories, the method of the paper.
 
 Guess the kernels :math:`\mu, M, \Gamma` for all times at random; solve the weights; run all paths through all times
 with them; measure the kernels; mix them with the old ones; repeat until they stop changing. The random numbers of the
-paths are the same in every round, so the kernels do settle, and on the very solution that one causal pass finds.
+paths are the same in every round, so the kernels converge, and to the same solution as the causal pass.
 """
 
 from collections.abc import Callable

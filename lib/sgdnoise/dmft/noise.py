@@ -1,9 +1,9 @@
 r"""Standard normal numbers for a population of paths, plain or with exact second moments.
 
 With exact moments, :math:`h_0` and the white noises behind the Gaussian fields are *exactly* uncorrelated over the
-population, with mean zero and variance one. Together they are a uniformly random orthogonal frame, in which a path
-alone is still standard normal, up to terms of order one over the number of paths. What is linear in the fields then
-has no sampling error at all: with the square loss and gradient descent, the whole theory.
+population, with mean zero and variance one. Together they form a uniformly random orthogonal frame, in which a single
+path is still standard normal, up to terms of order one over the number of paths. What is linear in the fields then has
+no sampling error; with the square loss and gradient descent this is the whole theory.
 """
 
 import math
@@ -35,7 +35,7 @@ def draw_normals(
     With ``exact`` moments the earliest noises, as many as :data:`SHARE` allows, form an orthonormal frame with the
     constant and :math:`h_0`; the later ones have unit variance and are uncorrelated with those in the frame.
 
-    The noises are in single precision: reading them again and again is what limits the speed of long runs.
+    The noises are in single precision, because reading them repeatedly limits the speed of long runs.
     """
     columns = 2 + times * replicas
     X = np.zeros((paths, pitch(columns, np.float64)))

@@ -1,10 +1,10 @@
 r"""The sample side of the theory: fields, forces and path-wise responses of a population of paths.
 
-A path is one training sample with its own Gaussian field. Of its past only the *active* times matter, those at which
-the sample was in the batch and pulled at the weights; they are kept as short lists (:class:`Active`).
+A path is one training sample with its own Gaussian field. Only its *active* times matter, at which the sample was in
+the batch and its force was not zero; they are kept as short lists (:class:`Active`).
 
-Sums over paths are made within fixed chunks of paths and the chunks are added in order: the number of threads changes
-neither the order of any sum nor its bits.
+Sums over paths are taken within fixed chunks of paths, and the chunks are added in a fixed order, so the number of
+threads changes neither the order of a sum nor its bits.
 """
 
 import math

@@ -47,8 +47,8 @@ class Population:
     conditional
         Whether to average over the last batch by its probability instead of its outcome. That is done in
         :math:`\mu(t)` and :math:`\Gamma(t,t)`, where it is free and gains most; in :math:`M` it would cost positivity.
-        :meth:`draw` does it with a ridge only: where training ends, forces shrink for ever, and averages that belong to
-        other batches than the paths' own push the paths past the margin before they have arrived there.
+        :meth:`draw` does this only with a ridge. At the end of training on separable data the forces shrink towards
+        zero, and averages over batches that the paths have not seen push the paths past the margin.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Population:
         return Averages(mu, unit * M, unit * same[t], unit * Gamma)
 
     def _make_room(self) -> None:
-        """Double the lists when one is full: most paths are active rarely, and short lists stay in the cache."""
+        """Double the lists when one is full. Most paths are rarely active, and short lists stay in the cache."""
         old = self.active
         room = old.kick.shape[2]
         if old.length.max() == room:

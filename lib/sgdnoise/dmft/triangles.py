@@ -23,8 +23,8 @@ from sgdnoise.algorithms import Update
 
 Array = NDArray[np.float64]
 
-#: A pivot of ``M`` below this fraction of its diagonal is set to zero: the direction brings no new noise. The fraction
-#: is what the covariance may lose; a smaller one would let in rounding errors, which later rows divide by the pivot.
+#: A pivot of ``M`` below this fraction of its diagonal is set to zero: the direction has no new noise. The covariance
+#: may lose this fraction. With a smaller one, later rows would divide rounding errors by the pivot.
 NEGLIGIBLE = 1e-9
 #: A pivot below minus this fraction is more than rounding: ``M`` was not positive, and that is counted as a repair.
 REPAIR = 1e-6
@@ -36,8 +36,8 @@ CANCELLED = 1e-14
 def propagator_row(t: int, update: Update, Gamma: Array, G: Array, velocity: Array) -> None:
     r"""Fill :math:`G(t+1,\cdot)` from :math:`\Gamma(t,\cdot)` and the rows up to ``t`` (``eq-G`` of the book).
 
-    Every column is a vector of weights that was pushed once, and takes a step with the gradient
-    :math:`\sum_u\Gamma(t,u)G(u,k)`. A push at ``t+1`` came through the gradient of this very step.
+    Every column is the displacement after a push at one time, and takes a step with the gradient
+    :math:`\sum_u\Gamma(t,u)G(u,k)`. A push at ``t+1`` enters through the gradient of this step.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class Weights:
     """
 
     def __init__(self, problem: Problem, rule: Rule, steps: int, replicas: int) -> None:
-        """Start at time zero, at rest."""
+        """Start at time zero, with zero velocity."""
         self.problem, self.rule, self.dt = problem, rule, rule.dt
         # Two replicas start at the same point: their sum over sqrt(2) has twice the variance, their difference none.
         self.start = np.sqrt(problem.init_variance * np.array([1.0] if replicas == 1 else [2.0, 0.0]))
@@ -97,5 +97,5 @@ class Weights:
 
     def response(self, waiting: NDArray[np.intp]) -> Array:
         r"""Return :math:`R(t,t_w)`, shape (waiting, steps+1); zero up to ``t_w``, then :math:`R(t_w+1,t_w)=1`."""
-        response = np.pad(self.G[:, 1 : self.m.size], ((0, 0), (0, 1)))  # a push at the last step is felt by nobody
+        response = np.pad(self.G[:, 1 : self.m.size], ((0, 0), (0, 1)))  # a push at the last step has no effect
         return np.ascontiguousarray(response[:, waiting].T)

@@ -117,7 +117,7 @@ def fill_rows(
     """Fill rows with ``mean + scale z``, from ``first_row`` of a stream on; the counter is (place in the row, row)."""
     half = (length + 1) // 2
     word, real, bits = buffers.word, buffers.real, buffers.bits
-    # Rows of whole arrays, cut here: the compiler then knows that neighbours in a row are neighbours in memory.
+    # Sliced here, so that the compiler knows that neighbours in a row are neighbours in memory.
     first, second = word[0, :half], word[1, :half]
     u, cosine, sine = real[0, :half], real[1, :half], real[2, :half]
     mantissa, exponent = real[3, :half], real[4, :half]

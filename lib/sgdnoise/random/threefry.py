@@ -1,8 +1,9 @@
 """Counter-based random bits: Threefry-2x32 with 20 rounds (Salmon et al., SC11).
 
-A generator of this kind has no state. The numbers are a function of a key, which names the stream, and of a counter,
-which names the place in it; so the batch of any step and the data of any row can be made at once, in any order and
-by any thread, and are the same. It is also fast: additions, rotations and exclusive ors, eight lanes at a time.
+Such a generator has no state. Its numbers are a function of a key, which identifies the stream, and of a counter,
+which identifies the position in it. The batch of any step and the data of any row can therefore be generated in any
+order and by any thread, with the same result. It is also fast: additions, rotations and exclusive ors, eight lanes at
+a time.
 """
 
 import numpy as np

@@ -23,7 +23,7 @@ from sgdnoise.simulation.state import Flags, Numbers, Objective, Rows, Start, Ta
 from sgdnoise.vectors.lanes import Floating, aligned, lane_sum, lanes, load_lanes, padded
 from sgdnoise.vectors.rows import dot_strip, strip_of, sum_strip
 
-BLOCK = 32  # rows that are in the batch of some column, as many streams as a processor follows on its own
+BLOCK = 32  # rows that are in the batch of some column; a processor prefetches about this many streams
 
 
 class Block(NamedTuple):
@@ -107,7 +107,7 @@ class FeatureSpace(NamedTuple):
                 _descend(t, update, tangents.vectors)
 
     def record_loss(self, c: int, i: int, replica: int, at: int, log: Log) -> None:
-        """Write down the loss of a column now, if its pre-activations are known, or later with others."""
+        """Record the loss of a column now if its pre-activations are known, else later with others."""
         if self.known[c]:
             write_loss(self.h[c], self.objective, i, replica, at, log)
             return
@@ -120,7 +120,7 @@ class FeatureSpace(NamedTuple):
             _settle(self.A, self.objective, self.block, later, log)
 
     def settle(self, log: Log) -> None:
-        """Write down the losses that wait."""
+        """Record the pending losses."""
         if self.later.waiting[0] > 0:
             _settle(self.A, self.objective, self.block, self.later, log)
 
@@ -186,7 +186,7 @@ def _pair(chosen: Rows, i: int) -> tuple[int, int]:
 
 @jit(nogil=True)
 def _touch(weight: Floating, chosen: Rows, block: Block) -> int:
-    """Write down the rows that are in the batch of some column; count them."""
+    """Write the rows that are in the batch of some column; return their number."""
     samples, some, rows, n = weight.shape[1], block.some, block.touched, 0
     for sample in range(samples):
         some[sample] = 0
@@ -279,7 +279,7 @@ def _descend(i: int, update: Update, vectors: Vectors) -> None:
 
 @jit(nogil=True)
 def _settle(A: Floating, objective: Objective, block: Block, later: Later, log: Log) -> None:
-    """Work out the losses that wait: one pass over the data for all, block by block."""
+    """Compute the pending losses in one pass over the data, block by block."""
     samples, chosen, h = A.shape[0], later.order[: later.waiting[0]], later.h
     for first in range(0, samples, BLOCK):
         n = min(BLOCK, samples - first)

@@ -75,11 +75,11 @@ class SampleSpace(NamedTuple):
                 _descend_both(t, update, tangents.vectors)
 
     def record_loss(self, c: int, i: int, replica: int, at: int, log: Log) -> None:
-        """Write down the loss of a column; its pre-activations are always known."""
+        """Record the loss of a column; its pre-activations are always known."""
         write_loss(self.vectors.y[c, : self.samples], self.objective, i, replica, at, log)
 
     def settle(self, log: Log) -> None:
-        """Nothing waits."""
+        """No losses are pending."""
 
 
 def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) -> tuple[SampleSpace, Tangents, Numbers]:
@@ -143,8 +143,8 @@ def _gram(B: Floating, features: int, zero: Floating, square: Floating, gram: Fl
 def _multiply(step: int, gram: Floating, vectors: Floating, chosen: Rows, active: Active, out: Floating) -> None:
     """``out[c] = gram vectors[c]`` of those chosen, two at a time, over the samples where either is not zero.
 
-    All vectors take a strip of the Gram matrix while it is in the cache. At odd steps the strips are taken from the
-    last to the first: those of the step before that are still in the cache come first.
+    All vectors use a strip of the Gram matrix while it is in the cache. Odd steps take the strips from the last to the
+    first, so that strips still in the cache from the previous step come first.
     """
     rows, number, coefficients = active.rows, active.number, active.coefficients
     many = chosen.size
@@ -174,6 +174,6 @@ def _descend_both(i: int, update: Update, vectors: Vectors) -> None:
 
 @jit(fastmath={"contract"}, nogil=True)
 def _descend(x: Floating, velocity: Floating, gradient: Floating, update: Update) -> None:
-    """Take a step of one coordinate; of both in one loop, the compiler would give up telling six arrays apart."""
+    """Take a step of one coordinate. For both in one loop the compiler cannot tell that six arrays do not overlap."""
     for j in range(x.size):
         x[j], velocity[j] = update.step(x[j], velocity[j], gradient[j])

@@ -171,7 +171,7 @@ def make_plan(
 
 
 def worker_count(plan: Plan, workers: int | None) -> int:
-    """Threads to use: those asked for, or one a core as far as memory allows. Refuse what cannot fit at all."""
+    """Return the number of threads: as requested, or one per core if memory allows. Refuse what does not fit at all."""
     records = 8 * 8 * plan.realisations * sum(run.steps // plan.record_every + 1 for run in plan.runs)
     what = f"features={plan.features} with {plan.samples} samples"
     if workers is not None:
@@ -186,7 +186,7 @@ def worker_count(plan: Plan, workers: int | None) -> int:
 
 
 def record_steps(run: Run, every: int) -> NDArray[np.int64]:
-    """Steps at which a run is recorded: every so many, and the last one in any case."""
+    """Steps at which a run is recorded: every n-th, and always the last."""
     steps = np.arange(0, run.steps + 1, every)
     return steps if steps[-1] == run.steps else np.append(steps, run.steps)
 
@@ -224,7 +224,7 @@ def _sample_count(alpha: float, features: int) -> int:
 
 
 def _check_stop(plan: Plan) -> None:
-    """A ridge keeps pulling while batches change, so that the stochastic gradient never vanishes."""
+    """Refuse a stopping rule with a ridge, whose force remains: the stochastic gradient then never vanishes."""
     ridge = plan.problem.ridge
     if plan.stop is not None and ridge > 0 and not all(run.full for run in plan.runs):
         raise ValueError(

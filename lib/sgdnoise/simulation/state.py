@@ -95,7 +95,7 @@ def square_gradient(c: int, ridge: float, vectors: Vectors) -> float:
 
 @jit(nogil=True)
 def copy_row(source: Floating, i: int, target: Floating, j: int) -> None:
-    """``target[j] = source[i]``, by a loop: an assignment of arrays would compile the text of its errors too."""
+    """``target[j] = source[i]`` as a loop; Numba would compile the error messages of an array assignment too."""
     for k in range(target.shape[1]):
         target[j, k] = source[i, k]
 

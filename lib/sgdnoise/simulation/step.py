@@ -162,7 +162,7 @@ def draw_steps(
 ) -> None:
     """Draw the batches of the steps from ``first`` on, as many as ``weight`` has, of the columns at these places.
 
-    This stands apart from the loop over steps, which therefore need not be compiled for each sampling process.
+    It is separate from the loop over steps, so that the loop is not compiled for each sampling process.
     """
     chosen = columns.chosen
     for i in range(weight.shape[0]):

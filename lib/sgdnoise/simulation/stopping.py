@@ -1,4 +1,4 @@
-r"""Which runs have stopped or diverged, and why. A run that diverged is never averaged into a figure.
+r"""Which runs have stopped or diverged, and why. A diverged run never enters an average.
 
 Weights that pass :func:`norm_limit` grow without bound. Full-batch gradient descent may also end in an oscillation of
 bounded size. Below its stability limit, 2 over the largest eigenvalue of the Hessian, it decreases the loss at every
@@ -67,7 +67,7 @@ def new_columns(plan: Plan) -> Columns:
         updates=np.array([list(run.update) for run in runs], dtype=np.float64),  # type: ignore[call-overload]
         descends=np.array([run.quiet and run.algorithm.momentum == 0 for run in runs]),
         stop=(-1.0 if plan.stop is None else plan.stop) * units * plan.features,
-        # A response goes on changing where the weights have arrived, and needs their gradients.
+        # A response keeps changing after the weights have converged, and needs their gradients.
         arrived=arrived**2 * plan.features if not runs[0].waits else -1.0,
         limit=norm_limit(problem),
         ridge=problem.ridge,

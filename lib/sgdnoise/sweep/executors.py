@@ -44,10 +44,10 @@ class Here(Executor):
 
 
 class Processes(ThreadPoolExecutor):
-    """Processes of their own on this machine, one task at a time in each, so that it is known which task one dies of.
+    """Worker processes on this machine. Each has one task at a time, so the task that kills a process is known.
 
-    They are started anew, not forked, and do not run the main script: it needs no guard, and a function of a notebook
-    will do. The cores are shared out among them by the variables that set numbers of threads.
+    They are spawned, not forked, and do not run the main script, which needs no guard; functions of a notebook work
+    too. Environment variables for numbers of threads divide the cores among them.
     """
 
     def __init__(self, workers: int) -> None:
@@ -125,7 +125,7 @@ def _settle(parent: int) -> None:
 
 
 class Cluster(Executor):
-    """The workers of a Dask scheduler. It is the scheduler that gives the task of a dead worker to another one."""
+    """The workers of a Dask scheduler, which gives the task of a dead worker to another one."""
 
     def __init__(self, address: str) -> None:
         try:
@@ -158,8 +158,8 @@ class Cluster(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Part from the scheduler, which lives on."""
-        with contextlib.suppress(Exception):  # a scheduler that is gone needs no goodbye
+        """Disconnect from the scheduler, which goes on running."""
+        with contextlib.suppress(Exception):  # the scheduler may be gone already
             self._executor.shutdown(wait=wait and not cancel_futures)
             self._client.close()
 

@@ -30,7 +30,7 @@ from sgdnoise.sweep.entry import DamagedEntryError, decode, is_whole
 VARIABLE = "SGDNOISE_STORE"
 SUFFIX = ".sgdnoise.nc"
 PART = ".sgdnoise-"
-ABANDONED_SECONDS = 3600  # after which an unfinished file is nobody's
+ABANDONED_SECONDS = 3600  # after which an unfinished file counts as abandoned
 
 
 class StoreError(OSError):

@@ -1,4 +1,4 @@
-r"""Vectors of fixed width for compiled kernels: what a loop keeps in registers is then written down, not hoped for.
+r"""Vectors of fixed width for compiled kernels, which state explicitly what a loop keeps in registers.
 
 A *strip* is 256 bytes of a row (64 numbers of float32, 32 of float64), a *lane* vector 64 bytes. Every function here is
 plain NumPy, which defines it and is what runs without the compiler; compiled code gets the same operation on LLVM's

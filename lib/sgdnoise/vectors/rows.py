@@ -1,4 +1,4 @@
-r"""Dot products with, and sums of, chosen rows of a matrix: the two operations that all of the work is made of.
+r"""Dot products with chosen rows of a matrix, and sums of such rows: the two operations behind all of the work.
 
 Both take one strip of the rows at a time and two vectors, whose strips stay in registers while the rows go by: a number
 of a row is loaded once for both. (Alone, a vector is its own partner: both results are then the same.) Two rules make
