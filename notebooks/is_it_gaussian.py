@@ -198,7 +198,7 @@ for name, color in colors.items():
     spectrum = sn.hessian_spectrum(problem, algorithms[name])
     motion = motion_of(algorithms[name], dt, problem.ridge)
     shares = stationary_modes(spectrum, motion)
-    order = np.argsort(shares.stiffness)
+    order = np.argsort(shares.stiffness)[::10]  # as many points as a line needs
     variance = stationary_covariance(shares, motion)[:, 0, 0]
     plotting.curve(
         right, shares.stiffness[order], (shares.stiffness * variance)[order], **line

@@ -38,7 +38,7 @@ def run(
         w = phi * w + dt * xi
         xi = memory * xi + math.sqrt(force * (1 - memory**2)) * rng.standard_normal(shape)
     path += static * (-1.0) ** np.arange(weights)
-    correlation = np.einsum("trw,srw->rst", path, path[::every]) / weights
+    correlation = path[::every].transpose(1, 0, 2) @ path.transpose(1, 2, 0) / weights
     return layout(correlation, (path**2).mean(axis=2).T, a, dt, every)
 
 

@@ -1,5 +1,6 @@
 """The built book: whole, from the build's own results, and independent of any network."""
 
+import functools
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from bookbuild.texts import Refusal
 
 pytestmark = pytest.mark.endtoend
 
+PARSED = functools.cache(check.Page)
 NOTEBOOK_PAGES = [page for page in check.toc_pages() if page.startswith("notebooks/")]
 
 
@@ -53,7 +55,7 @@ def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html):
 def test_every_figure_offers_its_files_and_every_page_its_notebook(html):
     for page in NOTEBOOK_PAGES:
         text = (html / f"{page}.html").read_text()
-        links = check.Page(text).downloads
+        links = PARSED(text).downloads
         diagrams = 1 if page.endswith("/memory") else 0  # a drawing without numbers
         for ending, without in (("svg", 0), ("png", 0), ("csv", diagrams), ("nc", diagrams)):
             found = sum(link.endswith(f".{ending}") for link in links)
@@ -79,10 +81,10 @@ def test_nothing_is_fetched_from_outside(html):
     pages = sorted(html.rglob("*.html"))
     assert len(pages) > len(NOTEBOOK_PAGES)
     for page in pages:
-        outside = [address for address in check.Page(page.read_text()).fetched if check.is_outside(address)]
-        assert outside == [], page
-        assert "unpkg" not in page.read_text()
-        assert "cdn" not in page.read_text()
+        text = page.read_text()
+        assert [address for address in PARSED(text).fetched if check.is_outside(address)] == [], page
+        assert "unpkg" not in text
+        assert "cdn" not in text
     for sheet in html.rglob("*.css"):
         outside = [address for address in check.style_addresses(sheet.read_text()) if check.is_outside(address)]
         assert outside == [], sheet
@@ -130,8 +132,15 @@ def fetching(html):
     rewrite(html / "search.html", "</body>", "<img src='https://a.example/x'></body>")
 
 
-def test_a_whole_book_is_not_complained_of(html, project, monkeypatch):
+@pytest.fixture
+def read_once(project, monkeypatch):
+    """The checks of the book, which parse a page that they have met before no second time."""
     monkeypatch.setattr(check.paths, "EXECUTED", project / "_build" / "executed")
+    monkeypatch.setattr(check, "Page", PARSED)
+
+
+@pytest.mark.usefixtures("read_once")
+def test_a_whole_book_is_not_complained_of(html):
     check.check_book(html, "smoke")
 
 
@@ -150,9 +159,9 @@ def test_a_whole_book_is_not_complained_of(html, project, monkeypatch):
         (linked('<a href="http://a.example/">'), "http://a.example/ is no proper https address"),
     ],
 )
-def test_a_damaged_book_is_noticed(html, project, tmp_path, monkeypatch, damage, sentence):
+@pytest.mark.usefixtures("read_once")
+def test_a_damaged_book_is_noticed(html, tmp_path, damage, sentence):
     shutil.copytree(html, tmp_path / "html", copy_function=os.link)
-    monkeypatch.setattr(check.paths, "EXECUTED", project / "_build" / "executed")
     damage(tmp_path / "html")
     with pytest.raises(Refusal, match=sentence):
         check.check_book(tmp_path / "html", "smoke")

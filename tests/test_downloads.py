@@ -60,6 +60,14 @@ def test_what_has_no_realisations_and_what_describes_the_run_is_kept():
     assert short.error_standard_error.attrs["long_name"] == "standard error of generalisation error"
 
 
+def test_a_response_is_offered_once_as_its_integral_where_that_is_there():
+    alone = result().rename(error="response")
+    both = alone.assign(integrated_response=0.1 * alone.response.cumsum("time"))
+    assert "response" in downloads.summarise(alone)
+    assert "response" not in downloads.summarise(both)
+    assert "integrated_response_standard_error" in downloads.summarise(both)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("realisations", [0, 1])
 def test_too_few_realisations_have_no_error_and_give_no_warning(realisations):

@@ -89,7 +89,7 @@ def test_page_as_readers_see_it(page, built, name):
 
 def test_the_whole_site_is_small(built):
     """Of whatever profile it is, with its PDF and the archives of results."""
-    assert sum(path.stat().st_size for path in built.rglob("*") if path.is_file()) < 32e6
+    assert sum(path.stat().st_size for path in built.rglob("*") if path.is_file()) < 25e6
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import shutil
 import unicodedata
 from types import SimpleNamespace
 
+import pikepdf
 import pytest
 from bs4 import BeautifulSoup
 from pypdf import PdfReader
@@ -38,7 +39,8 @@ def title(html, chapter):
 
 @pytest.mark.looks
 def test_every_chapter_is_in_the_outline_and_on_the_page_that_the_contents_say(reader, built):
-    places = printing.beginnings(reader)
+    with pikepdf.open(reader.stream) as pdf:
+        places = printing.beginnings(pdf)
     outline = {entry.title for entry in reader.outline if not isinstance(entry, list)}
     contents = " ".join(page.extract_text() for page in reader.pages[1:4])
     for chapter in CHAPTERS:
@@ -56,6 +58,7 @@ def test_figures_are_vectors_and_the_file_has_no_date(reader):
     assert [page for page in reader.pages if len(page.images)] == []
     assert reader.metadata.author == read_yaml(CONFIG)["author"]
     assert "/CreationDate" not in reader.metadata
+    assert reader.trailer["/Root"]["/MarkInfo"]["/Marked"], "for those who have it read to them"
 
 
 @pytest.mark.looks

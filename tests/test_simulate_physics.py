@@ -133,14 +133,13 @@ def test_a_diverged_run_is_marked_and_its_companions_are_not():
 def test_growth_without_bound_is_reported_in_both_spaces():
     for alpha in (0.5, 3):
         with pytest.raises(sn.DivergedError, match="the weights grew without bound"):
-            sn.simulate(sn.Problem(alpha=alpha, loss=sn.square), sn.SGD(0.9), 1.9, 190.0, features=40, realisations=1)
+            sn.simulate(sn.Problem(alpha=alpha), sn.SGD(0.9), 1.9, 190.0, features=40, realisations=1)
 
 
 def test_the_discrete_fluctuation_relation_of_a_linear_problem():
     """Square loss without sampling noise: chi follows from the matrix itself, probe by probe."""
-    run = sn.simulate(
-        sn.Problem(alpha=2, loss=sn.square), sn.GD(), 0.05, 5.0, features=400, realisations=4, waiting_times=(0.0,)
-    )
+    options = {"features": 400, "realisations": 4, "waiting_times": (0.0,), "precision": "double"}
+    run = sn.simulate(sn.Problem(alpha=2, loss=sn.square), sn.GD(), 0.05, 5.0, **options)
     # Marchenko-Pastur: R(t) is the average of (1 - dt (lambda + x))^n over its law; here by a sampled spectrum.
     rng = np.random.default_rng(0)
     A = rng.standard_normal((800, 400)) / 20

@@ -29,10 +29,13 @@ def trained(batch, seed, log=None):
     return run[["norm", "error"]]
 
 
-def fragile(x):
+def fragile(x, log):
+    """Fails at two and four, kills its process at three, and at five unless it has done so before."""
+    with open(log, "a") as file:
+        file.write(f"{x}\n")
     if x == 2:
         raise ValueError("no twos")
-    if x == 3:
+    if x == 3 or (x == 5 and Path(log).read_text().split().count("5") == 1):
         os.kill(os.getpid(), signal.SIGKILL)
     if x == 4:
         raise MemoryError
@@ -53,7 +56,7 @@ def test_result_has_the_parameters_as_coordinates(tmp_path):
 def test_workers_order_and_the_store_do_not_change_a_bit(tmp_path):
     grid = {"batch": [0.3, 0.6, 0.9]}
     alone = sn.sweep(trained, grid, seeds=2, store=tmp_path / "a", workers=1)
-    together = sn.sweep(trained, grid, seeds=2, store=tmp_path / "b", workers=3)
+    together = sn.sweep(trained, grid, seeds=2, store=tmp_path / "b", workers=2)
     stored = sn.sweep(trained, grid, seeds=2, store=tmp_path / "b", workers=1)
     xr.testing.assert_identical(alone, together)
     xr.testing.assert_identical(alone, stored)
@@ -86,37 +89,22 @@ def test_only_what_is_missing_is_computed(tmp_path):
 
 
 @pytest.mark.endtoend
-def test_failed_points_are_named_and_the_others_kept(tmp_path):
+def test_failed_points_are_named_the_others_kept_and_a_killed_one_is_tried_once_more(tmp_path):
+    log = tmp_path / "log"
+    call = {"fixed": {"log": str(log)}, "store": tmp_path / "store"}
     with pytest.raises(sn.SweepError) as caught:
-        sn.sweep(fragile, {"x": [1, 2, 3, 4, 5]}, store=tmp_path, workers=2)
+        sn.sweep(fragile, {"x": [1, 2, 3, 4, 5]}, workers=2, **call)
     text = str(caught.value)
     assert text.startswith("3 of 5 points failed; the others are kept")
     assert "at x=2: ValueError: no twos" in text
     assert "at x=3: its process was killed twice by SIGKILL, perhaps for lack of memory" in text
     assert "at x=4: MemoryError: out of memory" in text
-    assert len(Store(tmp_path).entries()) == 2
+    assert len(Store(tmp_path / "store").entries()) == 2
     assert "raise ValueError" in dict((p, t) for p, _, t in caught.value.failures)["x=2"]
+    begun = log.read_text().split()
+    assert [begun.count(x) for x in "135"] == [1, 2, 2], "five died once and was then computed"
     with pytest.raises(sn.SweepError, match="1 of 2 points failed"):
-        sn.sweep(fragile, {"x": [1, 2]}, store=tmp_path, workers=1)
-
-
-def dies_once(x, log):
-    """Kills its process unless it has done so before."""
-    with open(log, "a") as file:
-        file.write(f"{x}\n")
-    with open(log) as file:
-        if x == 2 and file.read().split().count("2") == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return float(x)
-
-
-@pytest.mark.endtoend
-def test_a_point_whose_process_is_killed_is_tried_once_more(tmp_path):
-    log = str(tmp_path / "log")
-    result = sn.sweep(dies_once, {"x": [1, 2, 3]}, fixed={"log": log}, store=tmp_path / "store", workers=2)
-    assert result.value.values.tolist() == [1.0, 2.0, 3.0]
-    with open(log) as file:
-        assert sorted(file.read().split()) == ["1", "2", "2", "3"]
+        sn.sweep(fragile, {"x": [1, 2]}, workers=1, **call)
 
 
 KINDS = {

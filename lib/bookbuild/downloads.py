@@ -77,9 +77,11 @@ def summary(entry: bytes) -> bytes:
 def summarise(result: xr.Dataset) -> xr.Dataset:
     """Replace each variable that has realisations by mean, standard error and the number of those that are not NaN.
 
-    The error of a single realisation is NaN. Single precision is far finer than any of the errors.
+    The error of a single realisation is NaN. Single precision is far finer than any of the errors. The response is left
+    out where its integral is there, of which it is the difference from step to step.
     """
     kept: dict[str, xr.DataArray] = {}
+    result = result.drop_vars("response", errors="ignore") if "integrated_response" in result else result
     for name, values in result.data_vars.items():
         if OVER not in values.dims:
             kept[str(name)] = values

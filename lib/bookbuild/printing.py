@@ -69,8 +69,8 @@ def make(html: Path, profile: str, output: Path) -> None:
 
 def print_page(page: Path, output: Path) -> None:
     """Typeset the maths, print, find where each chapter begins, and print again with these numbers."""
+    import pikepdf
     from playwright.sync_api import sync_playwright
-    from pypdf import PdfReader
 
     with sync_playwright() as playwright, tempfile.TemporaryDirectory(dir=output.parent) as scratch:
         chromium = playwright.chromium.launch(executable_path=browser(), args=list(FLAGS))
@@ -86,7 +86,8 @@ def print_page(page: Path, output: Path) -> None:
         first = Path(scratch) / "first.pdf"
         settings: dict[str, Any] = {"prefer_css_page_size": True, "print_background": True}
         view.pdf(path=first, **settings)
-        view.evaluate("pages => numberPages(pages)", beginnings(PdfReader(first)))
+        with pikepdf.open(first) as pdf:
+            view.evaluate("pages => numberPages(pages)", beginnings(pdf))
         view.pdf(path=first, outline=True, tagged=True, **settings)
         headings = view.locator("h1, h2, h3, h4, h5, h6").all_text_contents()
         chromium.close()
@@ -101,34 +102,30 @@ def complain(view: Any) -> None:
         raise Refusal("a picture of the book could not be read")
 
 
-def beginnings(reader: Any) -> dict[str, int]:
+def beginnings(pdf: Any) -> dict[str, int]:
     """Return the number of the page on which each target of a link is."""
-    numbers = {page.indirect_reference.idnum: number for number, page in enumerate(reader.pages, 1)}
-    targets = reader.named_destinations.items()
-    return {name.removeprefix("/"): numbers[target.page.idnum] for name, target in targets}
+    numbers = {page.objgen: number for number, page in enumerate(pdf.pages, 1)}
+    return {name.removeprefix("/"): numbers[target[0].objgen] for name, target in pdf.Root.Dests.items()}
 
 
 def finish(printed_file: Path, output: Path, headings: list[str]) -> None:
-    """Say in the file whose it is, and take out the date: the same book gives the same file."""
-    from pypdf import PdfReader, PdfWriter
-    from pypdf.generic import NameObject, TextStringObject
+    """Say in the file whose it is, take out the date, and make it small: the same book gives the same file."""
+    from pikepdf import Dictionary, Name, ObjectStreamMode
+    from pikepdf import open as read
 
-    reader = PdfReader(printed_file)
-    assert reader.metadata is not None
-    title = str(reader.metadata.title)
-    writer = PdfWriter(clone_from=reader)
-    writer.metadata = {"/Title": title, "/Author": read_yaml(paths.CONFIG)["author"], "/Producer": "Chromium"}
-    writer.root_object[NameObject("/PageMode")] = NameObject("/UseOutlines")
     # Where a heading goes on in a second line, its bookmark has lost a blank.
     whole = {"".join(text.split()): " ".join(text.split()) for text in headings}
-    bookmarks: list[Any] = [writer.root_object["/Outlines"].get_object()]
-    while bookmarks:
-        bookmark = bookmarks.pop()
-        words = "".join(str(bookmark.get("/Title", "")).split())
-        if words in whole:
-            bookmark[NameObject("/Title")] = TextStringObject(whole[words])
-        bookmarks += [bookmark[near].get_object() for near in ("/First", "/Next") if near in bookmark]
-    writer.write(output)
+    with read(printed_file) as pdf:
+        about = {"Title": pdf.docinfo.Title, "Author": read_yaml(paths.CONFIG)["author"], "Producer": "Chromium"}
+        pdf.trailer.Info = pdf.make_indirect(Dictionary(**about))
+        pdf.Root.PageMode = Name.UseOutlines
+        with pdf.open_outline() as outline:
+            bookmarks = list(outline.root)
+            for bookmark in bookmarks:
+                bookmark.title = whole.get("".join(bookmark.title.split()), bookmark.title)
+                bookmarks += bookmark.children
+        # What says of every word which element of the text it belongs to is more than half of the file, as plain text.
+        pdf.save(output, object_stream_mode=ObjectStreamMode.generate, deterministic_id=True)
 
 
 def assemble(html: Path, profile: str) -> str:

@@ -17,7 +17,7 @@ from sgdnoise.vectors.lanes import padded, pitch
 
 PRECISIONS = ("auto", "single", "double")
 MOST_STEPS, MOST_WORK = 100, 10**9  # steps and multiplications of one compiled call
-MOST_DRAWN = 2**21  # bytes of the batches of one compiled call: they stay in the cache
+MOST_DRAWN = 2**21  # bytes of the random numbers of one compiled call: they stay in the cache
 TOGETHER = 8  # columns whose losses are worked out in one pass over the data, if they have to wait for it
 
 
@@ -85,7 +85,7 @@ class Plan:
         return order
 
     def alike(self) -> Iterator[tuple[list[int], "Plan"]]:
-        """Split the runs by what the loop over steps is compiled for: numbers of runs, and a plan."""
+        """Split the runs by what the loop over steps is compiled for, and by noise: numbers of runs, and a plan."""
         groups: dict[tuple[type, bool], list[int]] = {}
         for i, run in enumerate(self.runs):
             groups.setdefault((type(run.update), run.noise > 0), []).append(i)
@@ -93,11 +93,16 @@ class Plan:
             yield chosen, replace(self, runs=tuple(self.runs[i] for i in chosen))
 
     @property
+    def drawn_bytes(self) -> int:
+        """Memory of what is random in one step: the weights of the samples, and white noise."""
+        noise = 4 * self.features if any(run.noise for run in self.runs) else 0
+        return len(self.columns) * (np.dtype(self.dtype).itemsize * self.samples + noise)
+
+    @property
     def steps_at_once(self) -> int:
-        """Steps that one compiled call takes: nothing can interrupt it, and its batches are drawn beforehand."""
+        """Steps that one compiled call takes: nothing can interrupt it, and what is random is drawn beforehand."""
         work = len(self.columns) * self.samples * min(self.samples, self.features)
-        drawn = len(self.columns) * self.samples * np.dtype(self.dtype).itemsize
-        return max(1, min(MOST_STEPS, MOST_WORK // work, MOST_DRAWN // drawn))
+        return max(1, min(MOST_STEPS, MOST_WORK // work, MOST_DRAWN // self.drawn_bytes))
 
     @property
     def unit_bytes(self) -> int:
@@ -106,7 +111,7 @@ class Plan:
         width, columns = padded(self.features), len(self.columns)
         times = len(self.runs[0].waits)
         tangents = times * (self.probes + self.probes % 2)
-        data = size * self.samples * (pitch(self.features, self.dtype) + self.steps_at_once * columns)
+        data = size * self.samples * pitch(self.features, self.dtype) + self.steps_at_once * self.drawn_bytes
         if self.in_sample_space:
             stored = padded(self.samples)
             return data + size * stored * (self.samples + columns * (9 + 6 * tangents + 2 * times) + 3 * tangents)

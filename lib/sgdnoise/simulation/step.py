@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
-from sgdnoise.parts import part, pick
+from sgdnoise.parts import pick
 from sgdnoise.random.batches import Batches, draw_batches, new_batches
-from sgdnoise.random.normals import Buffers, draw_data, fill_normal, fill_rows, new_buffers
+from sgdnoise.random.normals import draw_data, fill_normal, fill_rows, new_buffers
 from sgdnoise.random.threefry import Keys, stream_key, words
 from sgdnoise.simulation.by_features import FeatureSpace, feature_space
 from sgdnoise.simulation.by_samples import SampleSpace, sample_space
@@ -48,45 +48,28 @@ def streams(sequence: np.random.SeedSequence) -> Streams:
     return Streams(data, start, (first, second), probes, (noise[0], noise[1]))
 
 
-@part
-class Quiet(NamedTuple):
-    """No noise but that of the batches."""
-
-    def shake(self, k: int, c: int, gradient: Floating) -> None:
-        """Add nothing."""
-
-
-@part
-class Noise(NamedTuple):
-    """White noise on the gradient of every weight of each column."""
-
-    amplitude: Numbers  # (columns,)
-    keys: Keys  # (columns, 2)
-    buffers: Buffers
-    row: NDArray[np.float32]  # (1, features)
-
-    def shake(self, k: int, c: int, gradient: Floating) -> None:
-        """Add the noise of step ``k`` to the gradient of column ``c``."""
-        fill_rows(self.keys[c], k, np.float32(0), np.float32(1), self.row.shape[1], self.buffers, self.row)
-        for j in range(self.row.shape[1]):
-            gradient[c, j] += self.amplitude[c] * self.row[0, j]
-
-
 class Random(NamedTuple):
-    """What is random in some steps: weights of the samples, (steps, columns, samples), and white noise."""
+    """What is random in some steps, drawn ahead: the loop over steps need not be compiled for each way to draw it.
+
+    Attributes
+    ----------
+    weight : of the samples, (steps, columns, samples)
+    noise : standard normals of white noise, (columns, steps, features); no features where there is no noise
+    amplitude : of the noise of each column
+    """
 
     weight: Floating
-    noise: Quiet | Noise
+    noise: NDArray[np.float32]
+    amplitude: Numbers
 
 
-def new_noise(plan: Plan, keys: Streams) -> Quiet | Noise:
-    """Return the noise of the columns."""
-    runs = plan.columns
-    if runs[0].noise == 0:  # runs with noise and runs without are not trained together
-        return Quiet()
-    column_keys = np.array([keys.noise[c % plan.replicas] for c in range(len(runs))])
-    row = np.empty((1, plan.features), np.float32)
-    return Noise(np.array([run.noise for run in runs]), column_keys, new_buffers(plan.features), row)
+def new_random(plan: Plan) -> Random:
+    """Return memory for what is random in the steps of one compiled call."""
+    runs, most = plan.columns, plan.steps_at_once
+    amplitude = np.array([run.noise for run in runs])
+    features = plan.features if amplitude.any() else 0  # runs with noise and runs without are not trained together
+    noise = np.empty((len(runs), most, features), np.float32)
+    return Random(np.zeros((most, len(runs), plan.samples), plan.dtype), noise, amplitude)
 
 
 def draw_start(plan: Plan, keys: Streams) -> Start:
@@ -124,7 +107,7 @@ def _train(
     coordinates = sample_space if plan.in_sample_space else feature_space
     space, tangents, signal = coordinates(plan, data, start, objective)
     batches, most = new_batches_by_kind(plan, keys), plan.steps_at_once
-    random = Random(np.zeros((most, len(runs), plan.samples), plan.dtype), new_noise(plan, keys))
+    random, buffers = new_random(plan), new_buffers(plan.features)
     columns, log = new_columns(plan), new_log(plan, signal)
     verdicts = new_verdicts(columns)
     moved = tangents if runs[0].waits else None
@@ -136,6 +119,9 @@ def _train(
             before, running = k, verdicts.state == RUNNING
             for places, kind in batches:
                 draw_steps(k, places, kind, columns, verdicts, random.weight)
+            for c in range(len(runs) if random.noise.size else 0):
+                key = keys.noise[c % plan.replicas]
+                fill_rows(key, k, np.float32(0), np.float32(1), plan.features, buffers, random.noise[c])
             k = advance(k, k + most, space, moved, random, columns, verdicts, log)
             after = k if k >= 0 else before + most
             tick(int(np.sum(np.clip(columns.steps[running], before, after) - before)))
@@ -160,10 +146,7 @@ def new_batches_by_kind(plan: Plan, keys: Streams) -> list[tuple[Rows, Batches]]
 def draw_steps(
     first: int, places: Rows, batches: Batches, columns: Columns, verdicts: Verdicts, weight: Floating
 ) -> None:
-    """Draw the batches of the steps from ``first`` on, as many as ``weight`` has, of the columns at these places.
-
-    It is separate from the loop over steps, so that the loop is not compiled for each sampling process.
-    """
+    """Draw the batches of the steps from ``first`` on, as many as ``weight`` has, of the columns at these places."""
     chosen = columns.chosen
     for i in range(weight.shape[0]):
         n = 0
@@ -219,6 +202,7 @@ def advance(
             return -1
         for c in chosen[:n]:
             if verdicts.state[c] == RUNNING:
-                random.noise.shake(k, c, vectors.x_gradient)
+                for j in range(random.noise.shape[2]):
+                    vectors.x_gradient[c, j] += random.amplitude[c] * random.noise[c, k - first, j]
                 space.descend(c, pick(columns.update, columns.updates, c), tangents)
     return last
