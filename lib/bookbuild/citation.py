@@ -131,7 +131,7 @@ def footer(cite: str, page: str) -> str:
 def add_to_page(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
     """Have every page say how to cite it."""
     context["metatags"] = f"{context.get('metatags', '')}\n{meta_tags(context.get('title', ''))}\n"
-    context["theme_extra_footer"] = footer(f"{context['pathto'](app.config.root_doc)}#how-to-cite", page)
+    context["theme_extra_footer"] = footer(f"{context['pathto'](app.config.root_doc).rstrip('#')}#how-to-cite", page)
 
 
 def setup(app: Any) -> dict[str, Any]:
