@@ -27,7 +27,12 @@
 
   // The parts that are needed and no more; with MathJax's menu each formula would be a stop on the way of the tab key.
   const parts = ["core", "input/tex", "output/chtml", "a11y/assistive-mml"];
-  window.MathJax = { ...settings, loader: { load: parts, paths: { mathjax: folder } }, startup: { pageReady: typeset } };
+  window.MathJax = {
+    ...settings,
+    loader: { load: parts, paths: { mathjax: folder } },
+    startup: { pageReady: typeset },
+    chtml: { matchFontHeight: false, scale: 1.1 }, // by the height of an x, formulas would be a quarter larger than the text
+  };
   window.addEventListener("load", function () {
     if (document.querySelector(".math")) setTimeout(begin); // after the event, not within it
   });
