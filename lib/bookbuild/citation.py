@@ -8,6 +8,7 @@ a test compares them. The book has from it the BibTeX entries of its first page,
 import json
 from html import escape
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from bookbuild import paths
@@ -101,7 +102,8 @@ def bibtex() -> str:
     }
     lines = []
     for head, content in entries.items():
-        lines += [f"@{head},", *(f"  {name} = {{{value}}}," for name, value in content.items()), "}"]
+        fields = (fill(f"  {name} = {{{value}}},", 80, subsequent_indent="    ") for name, value in content.items())
+        lines += [f"@{head},", *fields, "}"]
     return "\n".join(lines)
 
 
