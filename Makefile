@@ -17,7 +17,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 # One test process a core, each with one thread.
 PARALLEL := -n auto
-# Tests of one file in one process, files in their order: the one that builds the book early, those that read it last.
+# Tests of one file in one process, files in the order of tests/conftest.py: the one that builds the book early, those
+# that read it last.
 BY_FILE := --dist loadfile --no-loadscope-reorder
 ONE_THREAD := NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
@@ -118,7 +119,7 @@ test: setup ## lint, type check and the test suite, with the JIT on and off
 	&& wait \
 	&& $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) $(BY_FILE) -m "not faults and not looks" $(ARGS) \
 	&& echo "The kernels once more, with the JIT off:" \
-	&& NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -q -m kernel $(ARGS)
+	&& NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(RUN) -m pytest $(PARALLEL) -q -m kernel $$(grep -l mark.kernel tests/*.py) $(ARGS)
 
 .PHONY: looks
 looks: book ## look at every page of the book: screenshots, accessibility, the PDF

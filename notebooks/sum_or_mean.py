@@ -48,8 +48,8 @@ size = {
         "theory": {"paths": 214, "realisations": 2},
         "networks": {"features": 48, "realisations": 3},
         "separable theory": {"paths": 110, "realisations": 3},
-        "separable": {"features": 300, "realisations": 6},
-        "gap": {"features": 150, "realisations": 4},
+        "separable": {"features": 160, "realisations": 4},
+        "gap": {"features": 100, "realisations": 3},
     },
     "standard": {
         "theory": {"paths": 220, "realisations": 4},

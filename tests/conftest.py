@@ -20,12 +20,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 BUILDER = "test_book.py"  # begins early, and builds the book that other files read
+LONGEST = "test_live_page.py"  # of those: it waits for pictures that move
 
 
 def pytest_collection_modifyitems(items):
-    """Put the other files that need the finished book last: nobody then waits for it with work left to do."""
+    """Put the other files that need the finished book last, and the longest of them first.
+
+    Nobody then waits for the book with work left to do, nor for a long file that was begun late.
+    """
     readers = {item.path for item in items if "finished" in getattr(item, "fixturenames", ())}
-    items.sort(key=lambda item: item.path in readers and item.path.name != BUILDER)
+    order = {path: {BUILDER: 0, LONGEST: 1}.get(path.name, 2) for path in readers}
+    items.sort(key=lambda item: order.get(item.path, 0))
 
 
 COPIED = ("book", "notebooks", "lib", "_config.yml", "_toc.yml", "requirements.lock", "README.md", "CITATION.cff")

@@ -41,6 +41,7 @@ def publish(name: str, figure: Figure) -> None:
     table = numbers(name, figure)
     svg, png = io.BytesIO(), io.BytesIO()
     figure.savefig(svg, format="svg", bbox_inches="tight", metadata={"Date": None})  # the same figure, the same bytes
+    figure.set_layout_engine("none")  # the picture has the layout of the drawing, which need not be found again
     figure.savefig(png, format="png", bbox_inches="tight")
     shown = {"image/svg+xml": svg.getvalue().decode(), "image/png": base64.b64encode(small(png)).decode()}
     netcdf = base64.b64encode(table.to_netcdf(engine="scipy")).decode() if table.sizes["row"] else ""
