@@ -49,6 +49,20 @@ def run_notebook(arguments: argparse.Namespace) -> None:
         print(f"Figure: {os.path.relpath(figure)}")
 
 
+def compare_seeds(arguments: argparse.Namespace) -> None:
+    """Test all claims with several seeds, and print their significance side by side."""
+    words = arguments.seeds.split()
+    if not words or not all(word.isdecimal() for word in words) or len(set(words)) < len(words):
+        raise Refusal(f"SEEDS must be different whole numbers, as in SEEDS='0 1 2', got {arguments.seeds!r}")
+    notebooks.check_profile(arguments.profile)
+    from bookbuild import book, seeds
+
+    book.check_texts()
+    book.writable(paths.BUILD)
+    table = seeds.compare([int(word) for word in words], arguments.profile)
+    print(seeds.written(table), seeds.summary(table), sep="\n\n")
+
+
 def pair(_: argparse.Namespace) -> None:
     """Write an .ipynb beside each notebook's text for people who work in Jupyter; never over somebody's work."""
     import jupytext
@@ -109,6 +123,7 @@ COMMANDS = {
     "book": (make_book, PROFILE),
     "pdf": (make_pdf, PROFILE),
     "notebook": (run_notebook, {"name": {}, **PROFILE, "-p": OVERRIDE}),
+    "ledger": (compare_seeds, {**PROFILE, "--seeds": {"default": "0 1 2 3 4"}}),
     "pair": (pair, {}),
     "serve": (serve, {"--port": {"default": "8000"}}),
     "kernels": (compile_all, {}),

@@ -23,6 +23,7 @@ VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced")
 OURS = "This book"  # where a claim stands that is not the paper's; its verdict is that it holds
 HOLDS = "holds"
 DECISIVE = 3.0  # standard errors of a normal law
+BY_CHANCE = 0.00135  # probability of more than that
 KINDS = {"measurement": "", "check": "Consistency check: true here by construction, and can only fail. "}
 
 
