@@ -222,8 +222,8 @@ glue("tight", tight["features"])
 claim(
     "support-settles",
     f"least fall from $t=10$ to the stop: {least_fall:.3f}; lowest end, at {lowest}: {final[lowest]:.3f}; GD loses "
-    f"{lost[0]:.4f} from the threshold $10^{{-10}}$ to $10^{{-14}}$, {lost[-1]:.4f} from $10^{{-18}}$ to $10^{{-22}}$, and "
-    f"{left} is left",
+    f"{lost[0]:.4f} from the threshold $10^{{-10}}$ to $10^{{-14}}$ and {lost[-1]:.4f} from $10^{{-18}}$ to "
+    f"$10^{{-22}}$; {left} is left",
     fall,
     final,
     lost[-1] / left,
