@@ -338,6 +338,8 @@ for axes, name, label in (
 publish("threshold", figure)
 glue("features", network_size["features"])
 glue("data_sets", network_size["realisations"])
+glue("stay", f"{2 * 0.99 / (1 - 0.99):.0f}")
+glue("memory", f"{2 * 0.99:.2f}")
 
 # %% [markdown]
 # ```{glue:figure} threshold
@@ -365,9 +367,25 @@ glue("data_sets", network_size["realisations"])
 #   sense: {doc}`/notebooks/fig08_vanishing_step`.
 # - **Figure 6, caption.** $T_\mathrm{eff}\sim0.05$ is quoted at $b=0.3$, $\tau=2$ without a lag, where the
 #   slope does not settle at lags that a run can reach: {doc}`/notebooks/fig06_initial_variance`.
-# - **Figure 7, caption.** The lines that mark the stopping times are called horizontal; stopping times are read off the
-#   horizontal axis, and their lines are vertical.
+# - **Decorrelation time.** The Results take the batch to be forgotten after $\tau b/(1-b)$, the mean stay of a sample
+#   in it; Appendix A has $b\tau$, the decay time of its autocorrelation, which is right. At $b=0.99$, $\tau=2$ these
+#   are {glue:text}`stay` and {glue:text}`memory`.
+# - **Support vectors.** The Results call unsatisfied constraints "misclassified samples". The samples that are counted,
+#   in Appendix C too, are those within the margin, $h<\kappa$; most of them are classified correctly.
+# - **Appendix B.** The matrix $\mathbf Q$ has $\frac12Q^{12}$ off its diagonal, and the closure relations below it use
+#   $Q^{12}$ itself: the factor does not belong there. The action $S_\mathrm{dyn}$ in terms of super-fields lacks
+#   the $-\frac12$ that $S(\mathbf Q,\mathbf m)$ has before the same term. In the equation for
+#   $\partial_{t'}C^{12}(t,t')$ the time $t'$ is that of the second replica, so that $\tilde\lambda^l$ should
+#   be $\tilde\lambda^k$, and $\delta\lambda$ lacks its index. None of this changes a result, because the replicas are
+#   alike. The initial weights are written with variance 1, where the text has $R$.
 # - **Names.** The learning rate is $\mathrm dt$ in some captions and $\eta$ in others.
+#
+# What is not a slip: that $w=v^*$ is optimal. The generalisation error $\Phi(-m/\sqrt{\Delta q})$ depends on the angle
+# between $w$ and $v^*$ alone, and is smallest where it is zero; every positive multiple of $v^*$ is as good. The
+# caption of Fig. 7 speaks of horizontal dashed lines at the stopping times. We took that for a misprint; lines at the
+# height of $c_0$ would be horizontal, and the pictures themselves are not known to us.
+#
+# What each figure asks for, and what each profile of this book shows in its place: {doc}`/book/figures`.
 #
 # :::{admonition} What was found
 # :class: found

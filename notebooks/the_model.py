@@ -20,8 +20,9 @@
 # :::
 #
 # A one-layer network looks at points drawn from two Gaussian clouds and learns to tell them apart. Nothing about it is
-# deep, and that is the point: the loss is convex, there is no bad initialisation, and the only thing that can make two
-# runs differ that have the same data and the same start is *which samples were in the batch when*. This page sets the
+# deep, and that is the point: the loss is convex, no start leads to a bad local minimum, and two runs with the same
+# data and the same start differ only in *which samples were in the batch when*. (Where the data can be separated there
+# are many minima, all of them without loss, and which of them is reached does depend on the start.) This page sets the
 # stage: the data, the loss, the three algorithms, and what training looks like with each.
 #
 # ## Data and loss

@@ -95,7 +95,7 @@ class Finding:
             chances += [by_chance(estimate, **test.bounds(), of=test.of) for estimate in family.values()]
             words += [_pattern(test, family)] if len(family) > 1 else []
         for_it, against = max(p for p, _ in chances), min(1.0, len(chances) * min(p for _, p in chances))
-        sigma = -ndtri(for_it) if for_it < against else ndtri(against)
+        sigma = max(0.0, -ndtri(for_it)) if for_it < against else min(0.0, ndtri(against))
         return replace(self, sigma=float(sigma), points=" ".join(words))
 
     def decision(self) -> str:
@@ -129,7 +129,7 @@ def _pattern(test: Test, family: Mapping[str, Any]) -> str:
     """Say which of several points is the worst, and how the signs of their deviations follow each other."""
     ((word, bound),) = test.bounds().items()
     start = test.of if word == "within" else bound
-    away = {label: (e.value - start) / e.error if e.error else 0.0 for label, e in family.items()}
+    away = {label: (e.value - start) / (e.error or 1e-300) for label, e in family.items()}
     worst = max(away, key=lambda name: {"above": -away[name], "below": away[name]}.get(word, abs(away[name])))
     signs = "".join("+" if value > 0 else "−" for value in away.values())
     what = "farthest from" if word == "within" else "nearest to"

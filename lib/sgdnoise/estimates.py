@@ -94,12 +94,13 @@ class Estimate:
         return _propagated(ratio, (1 / other.value, self), (ratio / other.value, other))
 
     def __format__(self, form: str) -> str:
+        if not form:  # two digits of the error
+            known = np.isfinite(self.error) and self.error > 0
+            form = f".{max(0, 1 - int(np.floor(np.log10(self.error)))) if known else 4}f"
         return f"{self.value:{form}} ± {self.error:{form.lstrip('+')}}"
 
     def __str__(self) -> str:
-        known = np.isfinite(self.error) and self.error > 0
-        digits = max(0, 1 - int(np.floor(np.log10(self.error)))) if known else 4
-        return format(self, f".{digits}f")
+        return format(self, "")
 
     __repr__ = __str__
 
