@@ -39,7 +39,7 @@ from IPython.display import Markdown, display
 
 import sgdnoise as sn
 from sgdnoise import plotting
-from sgdnoise.estimates import Estimate, by_chance, jackknife
+from sgdnoise.estimates import Estimate, Statement, jackknife
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -273,7 +273,7 @@ claim(
 )
 rows = [r"| | slope at $4b\tau$ over that at $2b\tau$ | |", "|---|---|---|"]
 for name, e in growths.items():
-    above = [by_chance(e, above=1.0)[0], by_chance(e, below=1.0)[0]]
+    above = Statement(above=1.0).by_chance(e)
     says = "has none", "may have a plateau"
     says = says[int(np.argmin(above))] if min(above) < 0.00135 else "not decided"
     known = np.isfinite(e.value) and e.error < 1

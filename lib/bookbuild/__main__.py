@@ -54,13 +54,12 @@ def compare_seeds(arguments: argparse.Namespace) -> None:
     words = arguments.seeds.split()
     if not words or not all(word.isdecimal() for word in words) or len(set(words)) < len(words):
         raise Refusal(f"SEEDS must be different whole numbers, as in SEEDS='0 1 2', got {arguments.seeds!r}")
-    notebooks.check_profile(arguments.profile)
     from bookbuild import book, seeds
 
-    book.check_texts()
     book.writable(paths.BUILD)
     table = seeds.compare([int(word) for word in words], arguments.profile)
-    print(seeds.written(table), seeds.summary(table), sep="\n\n")
+    for name, found in table["claims"].items():
+        print(f"{name:40}", *(f"{sigma:+6.1f}" for sigma in found))
 
 
 def pair(_: argparse.Namespace) -> None:

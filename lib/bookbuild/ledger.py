@@ -10,50 +10,38 @@ with their covariance (Hotelling) is not of use here: it asks for exact equality
 more realisations than points, which the theory's few populations are not.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from math import nan
 from pathlib import Path
 from typing import Any
 
 from bookbuild import paths
 from bookbuild.notebooks import read_executed, told
 from bookbuild.texts import Refusal, printed, read_records
+from sgdnoise.estimates import Estimate, Statement, significance
 
 VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced")
 OURS = "This book"  # where a claim stands that is not the paper's; its verdict is that it holds
 HOLDS = "holds"
 DECISIVE = 3.0  # standard errors of a normal law
-BY_CHANCE = 0.00135  # probability of more than that
 KINDS = {"measurement": "", "check": "Consistency check: true here by construction, and can only fail. "}
 
 
-@dataclass(frozen=True)
-class Test:
-    """What is measured, and what must be true of it: above or below a bound, or within a margin of a value."""
+@dataclass(frozen=True, kw_only=True)
+class Trial(Statement):
+    """What is measured, and what must be true of it."""
 
     quantity: str
-    above: float | None = None
-    below: float | None = None
-    within: float | None = None
-    of: float = 0.0
     reason: str = ""
-
-    def bounds(self) -> dict[str, float]:
-        """Return the statement in numbers."""
-        given = {word: getattr(self, word) for word in ("above", "below", "within")}
-        return {word: float(value) for word, value in given.items() if value is not None}
 
     def words(self) -> str:
         """Say what is tested.
 
-        >>> Test("Slope", within=0.1, of=1.0, reason="ten per cent").words(), Test("Fall", within=0.0).words()
-        ('Slope: within 0.1 of 1 (ten per cent).', 'Fall: 0, which can only fail.')
+        >>> Trial(quantity="Slope", within=0.1, of=1.0, reason="ten per cent").words()
+        'Slope: within 0.1 of 1 (ten per cent).'
         """
-        ((word, value),) = self.bounds().items()
-        is_exact = word == "within" and value == 0
-        says = f"{self.of:g}, which can only fail" if is_exact else f"{word} {value:g}"
-        says += f" of {self.of:g}" if word == "within" and not is_exact else ""
-        return f"{self.quantity}: {says}{f' ({self.reason})' if self.reason else ''}."
+        return f"{self.quantity}: {self}{f' ({self.reason})' if self.reason else ''}."
 
 
 @dataclass(frozen=True)
@@ -63,7 +51,7 @@ class Claim:
     name: str
     where: str
     statement: str
-    tests: list[Any]  # of Test
+    tests: list[Any]  # of Trial
     page: str
     verdict: str
     remark: str = ""
@@ -82,21 +70,15 @@ class Finding:
 
     def judged(self, claim: Claim) -> "Finding":
         """Return it with its significance, in standard errors of a normal law; negative if the statement fails."""
-        from scipy.special import ndtri
-
-        from sgdnoise.estimates import Estimate, by_chance
-
         if len(self.measured) != len(claim.tests):
             what = f"{len(claim.tests)} tests, and its notebook reports {len(self.measured)} quantities"
             raise Refusal(f"claim {self.name} has {what}")
         chances, words = [], []
         for test, numbers in zip(claim.tests, self.measured, strict=True):
-            family = {label: Estimate(*_numbers(three)) for label, three in numbers.items()}
-            chances += [by_chance(estimate, **test.bounds(), of=test.of) for estimate in family.values()]
-            words += [_pattern(test, family)] if len(family) > 1 else []
-        for_it, against = max(p for p, _ in chances), min(1.0, len(chances) * min(p for _, p in chances))
-        sigma = max(0.0, -ndtri(for_it)) if for_it < against else min(0.0, ndtri(against))
-        return replace(self, sigma=float(sigma), points=" ".join(words))
+            family = {label: Estimate(*(nan if v is None else v for v in three)) for label, three in numbers.items()}
+            chances += [test.by_chance(estimate) for estimate in family.values()]
+            words += [test.pattern(family)] if len(family) > 1 else []
+        return replace(self, sigma=significance(chances), points=" ".join(words))
 
     def decision(self) -> str:
         """Say whether the statement holds, fails, or is left open by the size of the errors.
@@ -118,39 +100,15 @@ class Finding:
         return f"{'holds' if self.sigma >= 0 else 'fails'}, significance {'above 30' if size > 30 else f'{size:.1f}'}"
 
 
-def _numbers(three: list[float | None]) -> tuple[float, float, float]:
-    """Return value, error and degrees of freedom; a notebook has no numbers that are not finite."""
-    unknown = (float("nan"), float("nan"), float("inf"))
-    value, error, freedom = (v if v is not None else u for v, u in zip(three, unknown, strict=True))
-    return value, error, freedom
-
-
-def _pattern(test: Test, family: Mapping[str, Any]) -> str:
-    """Say which of several points is the worst, and how the signs of their deviations follow each other."""
-    ((word, bound),) = test.bounds().items()
-    start = test.of if word == "within" else bound
-    away = {label: (e.value - start) / (e.error or 1e-300) for label, e in family.items()}
-    worst = max(away, key=lambda name: {"above": -away[name], "below": away[name]}.get(word, abs(away[name])))
-    signs = "".join("+" if value > 0 else "−" for value in away.values())
-    what = "farthest from" if word == "within" else "nearest to"
-    return (
-        f"Of {len(away)} points {worst} is {what} {start:g}, by {abs(away[worst]):.1f} standard errors; signs {signs}."
-    )
-
-
 def read_ledger(path: Path) -> list[Claim]:
     """Read and check the list of claims."""
     claims = []
     for entry in read_records(path, Claim):
         try:
-            claims.append(replace(entry, tests=[Test(**dict(test)) for test in entry.tests]))
-            stated = [len(test.bounds()) == 1 for test in claims[-1].tests]
-        except (TypeError, ValueError) as error:
-            raise Refusal(
-                f"tests of claim {entry.name} must give quantity, above, below or within, of: {error}"
-            ) from error
-        if not stated or not all(stated):
-            raise Refusal(f"each test of claim {entry.name} must give one of above, below and within")
+            claims.append(replace(entry, tests=[Trial(**dict(test)) for test in entry.tests]))
+            claims[-1].tests[0]
+        except (TypeError, ValueError, LookupError) as error:
+            raise Refusal(f"each test of claim {entry.name} must be a quantity and a statement: {error}") from error
         if entry.kind not in KINDS:
             raise Refusal(f"kind of claim {entry.name} must be {' or '.join(KINDS)}, got {entry.kind!r}")
         allowed = (HOLDS,) if entry.where == OURS else VERDICTS
@@ -164,20 +122,16 @@ def read_ledger(path: Path) -> list[Claim]:
 
 
 def findings(notebooks: Iterable[Any]) -> dict[str, Finding]:
-    """Collect what executed notebooks found."""
+    """Collect what executed notebooks found, judged by the tests of the ledger."""
     found: dict[str, Finding] = {}
+    known = {entry.name: entry for entry in read_ledger(paths.LEDGER)}
     for notebook in notebooks:
         for name, content in told(notebook, "claim").items():
             if name in found:
                 raise Refusal(f"claim {name} is reported twice")
-            found[name] = Finding(name, content["found"], content["measured"])
+            finding = Finding(name, content["found"], content["measured"])
+            found[name] = finding.judged(known[name]) if name in known else finding
     return found
-
-
-def judged(claims: list[Claim], found: dict[str, Finding]) -> dict[str, Finding]:
-    """Return the findings with their significance; those that the ledger does not know as they are."""
-    known = {entry.name: found[entry.name].judged(entry) for entry in claims if entry.name in found}
-    return found | known
 
 
 def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
@@ -263,5 +217,4 @@ def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
 
 def collect(executed: Iterable[Path]) -> tuple[list[Claim], dict[str, Finding]]:
     """Return the ledger and what these executed notebooks found."""
-    claims = read_ledger(paths.LEDGER)
-    return claims, judged(claims, findings(filter(None, map(read_executed, executed))))
+    return read_ledger(paths.LEDGER), findings(filter(None, map(read_executed, executed)))

@@ -44,8 +44,7 @@ def make(executed: NotebookNode, notebook: Notebook, parameters: Mapping[str, An
     place(page, notebook.name, folder, name)
     found = ledger.findings([page])
     if found:
-        claims = ledger.read_ledger(paths.LEDGER)
-        add_to_findings(page, ledger.listed(claims, ledger.judged(claims, found)))
+        add_to_findings(page, ledger.listed(ledger.read_ledger(paths.LEDGER), found))
     typeset(page)
     for cell in page.cells:  # what notebooks report to the build is not for readers
         if cell.cell_type == "code":

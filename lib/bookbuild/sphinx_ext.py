@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.ext import Extension
 from nbformat import NotebookNode
 
-from bookbuild import ledger, notebooks, page, paths, seeds, symbols
+from bookbuild import ledger, notebooks, page, paths, symbols
 from bookbuild.notebooks import Notebook, check_profile
 from bookbuild.symbols import symbol
 from bookbuild.texts import Refusal, clock, printed
@@ -104,8 +104,7 @@ def templates() -> Environment:
         "pdf": pdf,
         "scorecard": lambda: ledger.scorecard(*claims()),
         "verdicts": lambda: ledger.verdicts(*claims()),
-        "seeds": lambda: seeds.written(seeds.load()),
-        "seeds_agree": lambda: seeds.summary(seeds.load()),
+        "seeds": lambda: json.loads(paths.SEEDS.read_text(encoding="utf-8")),
         "symbols": lambda: symbols.read_symbols(paths.SYMBOLS),
         "costs": lambda: json.loads(paths.COSTS.read_text(encoding="utf-8")),
         "measured": lambda name: json.loads(paths.BENCHMARK_RESULTS.read_text(encoding="utf-8"))[name],

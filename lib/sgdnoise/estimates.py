@@ -9,21 +9,22 @@ standard errors off with probability 0.04, and not 0.003.
 :math:`(\sum_i c_i^2e_i^2)^2/\sum_i(c_i^4e_i^4/\nu_i)`. Products and quotients are linearised. Numbers that share their
 data are not independent; :meth:`Estimate.mean` of their difference, or :func:`jackknife`, takes care of that.
 
-**Tests.** :func:`by_chance` gives two probabilities, one for each way in which chance can mislead: that the statement
-looks as true as it does although it is just false, and the other way round. That two numbers are *equal* cannot be
-shown, only that they differ by less than a margin: by two one-sided tests, of which the less certain counts.
+**Tests.** A :class:`Statement` about an estimate has two probabilities, one for each way in which chance can mislead:
+that it looks as true as it does although it is just false, and the other way round. That two numbers are *equal*
+cannot be shown, only that they differ by less than a margin: by two one-sided tests, of which the less certain counts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import stdtr
+from scipy.special import ndtri, stdtr
 
 from sgdnoise import fdt
 
+TINY = 1e-300  # in the place of an error of zero
 MANY = 1e9  # degrees of freedom at which Student's law is the normal one
 
 
@@ -118,50 +119,87 @@ def jackknife(function: Callable[..., Any], *columns: Any) -> Estimate:
     return Estimate(float(value), float(error), len(arrays[0]) - 1)
 
 
-def by_chance(
-    estimate: Estimate,
-    *,
-    above: float | None = None,
-    below: float | None = None,
-    within: float | None = None,
-    of: float = 0.0,
-) -> tuple[float, float]:
-    r"""Probabilities that chance makes a statement look as true, or as false, as this estimate does.
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """What is said of a number: it is above a bound, below a bound, or less than a margin away from a value.
 
-    Parameters
-    ----------
-    estimate
-        What was measured.
-    above, below, within
-        The statement, one of three: the quantity is above a bound, below a bound, or less than a margin away from
-        ``of``. A margin of zero says that it *is* ``of``, which can be refuted and never shown.
+    A margin of zero says that the number *is* that value, which can be refuted and never shown.
 
-    Returns
-    -------
-    tuple
-        Probability of an estimate that speaks so much for the statement where it is just false, and of one that speaks
-        so much against it where it is just true.
-
-    >>> [round(p, 3) for p in by_chance(Estimate(3.0, 1.0, 4), above=0.0)]
-    [0.02, 0.98]
-    >>> [round(p, 3) for p in by_chance(Estimate(3.0, 1.0, 4), within=0.0)]
-    [0.98, 0.04]
-    >>> [round(p, 3) for p in by_chance(Estimate(0.1, 0.02, 20), within=0.2)]
-    [0.0, 1.0]
+    >>> print(Statement(within=0.1, of=1.0))
+    within 0.1 of 1
+    >>> print(Statement(within=0.0))
+    0, which can only fail
     """
-    if not (np.isfinite(estimate.value) and estimate.error >= 0):
-        return 1.0, 1.0
 
-    def tail(distance: float) -> float:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.nan_to_num(np.float64(distance) / estimate.error, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return float(stdtr(min(estimate.freedom, MANY), -t))
+    above: float | None = None
+    below: float | None = None
+    within: float | None = None
+    of: float = 0.0
 
-    if within is None:
-        over = estimate.value - above if above is not None else float(below or 0.0) - estimate.value
-        return tail(over), tail(-over)
-    away = abs(estimate.value - of)
-    return tail(within - away), min(1.0, tail(away - within) + tail(away + within))
+    def __post_init__(self) -> None:
+        if sum(bound is not None for bound in (self.above, self.below, self.within)) != 1:
+            raise ValueError("a statement must give one of above, below and within")
+        float(self.start)
+
+    @property
+    def start(self) -> float:
+        """The bound, or the value that it is about."""
+        return self.of if self.within is not None else next(b for b in (self.above, self.below) if b is not None)
+
+    def __str__(self) -> str:
+        if self.within is None:
+            return f"{'below' if self.above is None else 'above'} {self.start:g}"
+        return f"within {self.within:g} of {self.of:g}" if self.within else f"{self.of:g}, which can only fail"
+
+    def by_chance(self, estimate: Estimate) -> tuple[float, float]:
+        """Probabilities of an estimate that speaks so much for the statement where it is just false, or against it
+        where it is just true; one where there is no number.
+
+        >>> [round(p, 3) for p in Statement(above=0.0).by_chance(Estimate(3.0, 1.0, 4))]
+        [0.02, 0.98]
+        >>> [round(p, 3) for p in Statement(within=0.0).by_chance(Estimate(3.0, 1.0, 4))]
+        [0.98, 0.04]
+        >>> [round(p, 3) for p in Statement(within=0.2).by_chance(Estimate(0.1, 0.02, 20))]
+        [0.0, 1.0]
+        """
+        if not (np.isfinite(estimate.value) and estimate.error >= 0):
+            return 1.0, 1.0
+
+        def tail(distance: float) -> float:
+            t = distance / max(estimate.error, TINY)
+            return float(stdtr(min(estimate.freedom, MANY), -t))
+
+        away = estimate.value - self.start
+        if self.within is None:
+            over = away if self.below is None else -away
+            return tail(over), tail(-over)
+        return tail(self.within - abs(away)), min(1.0, tail(abs(away) - self.within) + tail(abs(away) + self.within))
+
+    def pattern(self, family: Mapping[str, Estimate]) -> str:
+        """Say which of several points is the worst, and how the signs of their deviations follow each other.
+
+        >>> Statement(above=0.0).pattern({"a": Estimate(3.0, 1.0), "b": Estimate(1.0, 0.5)})
+        'Of 2 points b is nearest to 0, by 2.0 standard errors; signs ++.'
+        """
+        away = {label: (e.value - self.start) / max(e.error, TINY) for label, e in family.items()}
+        sign = {"above": -1, "below": 1}.get(str(self).split()[0], 0)
+        worst = max(away, key=lambda label: sign * away[label] if sign else abs(away[label]))
+        what, signs = "nearest to" if sign else "farthest from", "".join("+" if v > 0 else "−" for v in away.values())
+        size = f"{abs(away[worst]):.1f}" if abs(away[worst]) < 100 else "more than 100"
+        return f"Of {len(away)} points {worst} is {what} {self.start:g}, by {size} standard errors; signs {signs}."
+
+
+def significance(chances: Sequence[tuple[float, float]]) -> float:
+    """Significance of a statement about several numbers, in standard errors of a normal law; negative if it fails.
+
+    It holds if it holds for all, each by itself; it fails if it fails for one, at the level divided by their number
+    (Bonferroni), which is right however they are correlated. ``chances`` are those of :meth:`Statement.by_chance`.
+
+    >>> [round(significance(c), 1) for c in ([(0.00135, 1.0)], [(0.9, 0.1), (1.0, 0.000675)], [(1.0, 1.0)])]
+    [3.0, -3.0, 0.0]
+    """
+    for_it, against = max(p for p, _ in chances), min(1.0, len(chances) * min(p for _, p in chances))
+    return float(max(0.0, -ndtri(for_it)) if for_it < against else min(0.0, ndtri(against)))
 
 
 def _known(number: Estimate | float) -> Estimate:

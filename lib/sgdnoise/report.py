@@ -13,7 +13,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sgdnoise.estimates import Estimate
+from sgdnoise.estimates import MANY, Estimate
 from sgdnoise.plotting import DRAWN
 
 MIME = "application/vnd.sgdnoise+json"
@@ -94,13 +94,15 @@ def claim(name: str, found: str, *measured: Estimate | Mapping[str, Estimate]) -
         statement must hold for all.
     """
     families = [{"": family} if isinstance(family, Estimate) else family for family in measured]
-    numbers = [{label: _finite(e.value, e.error, e.freedom) for label, e in family.items()} for family in families]
+    # Notebooks are JSON, which has numbers only for finite ones.
+    numbers = [
+        {
+            label: [float(v) if np.isfinite(v) else None for v in (e.value, e.error, min(e.freedom, MANY))]
+            for label, e in family.items()
+        }
+        for family in families
+    ]
     tell("claim", name, f"Claim {name!r}: {found}", found=found, measured=numbers)
-
-
-def _finite(*numbers: float) -> list[float | None]:
-    """Return numbers for a notebook, which is JSON and has none that are not finite."""
-    return [float(number) if np.isfinite(number) else None for number in numbers]
 
 
 def glue(name: str, value: object) -> None:
