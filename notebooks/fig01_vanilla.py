@@ -106,11 +106,11 @@ by_batch = {
 
 # %%
 separable = sn.Problem(alpha=2, delta=0.5, ridge=0.0)
-late = [12.0, 24.0, 48.0, 72.0]
+late = [6.0, 12.0, 24.0, 36.0] if profile == "smoke" else [12.0, 24.0, 48.0, 72.0]
 options = {
     "problem": separable,
     "algorithm": sn.SGD(batch=0.5),
-    "duration": 84.0,
+    "duration": late[-1] + 6.0,
     "waiting_times": late,
 }
 resting = {

@@ -203,7 +203,7 @@ options = {
 other = sn.sweep(sn.solve_dmft, point, [seed], fixed=options | size).squeeze(
     ("point", "seed")
 )
-windows = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5])
+windows = np.array([0.5, 0.75, 1.0, 1.5, 2.0, 2.5])
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 for run, batch, paper, color, marker in (
     (other, 0.2, 0.2, "blue", "o"),
