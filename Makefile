@@ -12,6 +12,7 @@ PROFILE ?= standard
 SCHEDULER ?=
 PORT ?= 8000
 NAME ?=
+SEEDS ?= 0 1 2 3 4
 ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -133,6 +134,10 @@ faults: setup ## kills, full disks, damaged files, a cluster, random input: seve
 .PHONY: notebook
 notebook: setup ## run one notebook: NAME=the_model PROFILE=smoke ARGS="-p seed 3"
 	@$(RUN) -m bookbuild notebook "$(NAME)" --profile $(PROFILE) $(ARGS)
+
+.PHONY: ledger
+ledger: setup ## test all claims with several seeds, side by side: SEEDS="0 1 2 3 4" (hours; goes on where it was)
+	@$(RUN) -m bookbuild ledger --profile $(PROFILE) --seeds "$(SEEDS)"
 
 .PHONY: notebooks
 notebooks: setup ## write an .ipynb beside each notebook's text, for Jupyter

@@ -48,6 +48,7 @@ from scipy.optimize import linprog
 
 import sgdnoise as sn
 from sgdnoise import plotting
+from sgdnoise.estimates import Estimate
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -145,15 +146,18 @@ glue(
     f"{100 * excess.mean():+.0f} ± {100 * np.sqrt(np.sum((border_error / theory) ** 2)) / 4:.0f}",
 )
 
-inside = [
-    (1 if phase == "UNSAT" else -1) * np.log(a / sn.critical_alpha(d))
-    for a, d, phase in choices.values()
-]
 # The border is known to ten digits, so that a choice is in its phase or not.
+inside = {
+    name: Estimate(
+        (1 if phase == "UNSAT" else -1) * np.log(a / sn.critical_alpha(d)), 1e-10
+    )
+    for name, (a, d, phase) in choices.items()
+}
+nearest = np.exp(min(e.value for e in inside.values()))
 claim(
     "phases",
-    f"all {len(choices)} choices, the nearest at {np.exp(min(inside)):.2f} of the border",
-    min(inside) / 1e-10,
+    f"all {len(choices)} choices, the nearest by a factor {nearest:.2f}",
+    inside,
 )
 
 # %% [markdown]

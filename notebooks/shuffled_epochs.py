@@ -37,6 +37,7 @@ import numpy as np
 
 import sgdnoise as sn
 from sgdnoise import plotting
+from sgdnoise.estimates import Estimate, jackknife
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -177,25 +178,20 @@ past = linear["shuffling"].correlation.isel(realisation=0, waiting_time=0)
 glue("turn", f"{dt * int(past.argmin('time')):.1f}")
 glue("features", network_size["features"])
 glue("data_sets", network_size["realisations"])
-change = {
-    name: (
-        float(one_epoch[name].slope - early[name].slope),
-        float(np.hypot(one_epoch[name].error, early[name].error)),
-    )
-    for name in names
-}
-half = {name: 0.5 * float(slope.slope) for name, slope in early.items()}
+freedom = network_size["realisations"] - 1
+first, later = (
+    {n: Estimate(float(s.slope), float(s.error), freedom) for n, s in at.items()}
+    for at in (early, one_epoch)
+)
+change = {name: later[name] - first[name] for name in names}
 claim(
     "shuffling-cools-with-the-lag",
-    f"from lag 0.1 to one epoch the slope goes from {quote(early['shuffling'].slope, early['shuffling'].error)} to "
-    f"{quote(one_epoch['shuffling'].slope, one_epoch['shuffling'].error)} with shuffling; it changes by "
-    f"{quote(*change['replacement'])} with replacement and by {quote(*change['persistence'])} with persistence",
-    min(
-        -float(one_epoch["shuffling"].slope / one_epoch["shuffling"].error),
-        (half["replacement"] - abs(change["replacement"][0]))
-        / change["replacement"][1],
-        (change["persistence"][0] - half["persistence"]) / change["persistence"][1],
-    ),
+    f"from lag 0.1 to one epoch the slope goes from {first['shuffling']:.4f} to {later['shuffling']:.4f} with "
+    f"shuffling; it changes by {change['replacement']:.4f} with replacement and by {change['persistence']:.4f} with "
+    "persistence",
+    later["shuffling"],
+    later["replacement"] / first["replacement"],
+    later["persistence"] / first["persistence"],
 )
 
 # %% [markdown]
@@ -292,22 +288,20 @@ settled = {
     name: run.distance.sel(time=slice(6.0 - 0.5 * dt, 12.0 - 0.5 * dt)).mean("time")
     for name, run in network.items()
 }
-ratio, error = map(
-    float, plotting.mean_and_error(settled["shuffling"] / settled["replacement"])
-)
+ratio = Estimate.mean(settled["shuffling"] / settled["replacement"])
 predicted = float(
     np.sqrt(
         linear["shuffling"].integrated_temperature
         / linear["replacement"].integrated_temperature
     )
 )
-glue("ratio", quote(ratio, error, 3))
+glue("ratio", f"{ratio:.3f}")
 glue("predicted", f"{predicted:.3f}")
 claim(
     "shuffling-draws-replicas-together",
-    f"distance with shuffling over that with replacement: {quote(ratio, error, 3)}, where linear response predicts "
+    f"distance with shuffling over that with replacement: {ratio:.3f}, where linear response predicts "
     f"{predicted:.3f}",
-    (0.1 * predicted - abs(ratio - predicted)) / error,
+    ratio / predicted,
 )
 
 
@@ -317,26 +311,20 @@ def compared(variable, batch):
     over, under = (
         run.mean("replica") if "replica" in run.dims else run for run in runs
     )
-    count = over.sizes["realisation"]
-    # Ratio of means, with a jackknife error.
-    without = [
-        over.drop_isel(realisation=i).mean() / under.drop_isel(realisation=i).mean()
-        for i in range(count)
-    ]
-    error = np.sqrt((count - 1) * np.var(without))
-    return float(over.mean() / under.mean()), float(error)
+    return jackknife(lambda a, b: a / b, over, under)
 
 
 for variable in ("distance", "unsatisfied", "stopping_time"):
-    glue(f"stop-{variable}", quote(*compared(variable, 1 / 4), 3))
-worst = max((compared("distance", batch) for batch in batches), key=lambda r: r[0])
-glue("worst", quote(*worst, 3))
+    glue(f"stop-{variable}", f"{compared(variable, 1 / 4):.3f}")
+parts = {f"$b={batch:.3g}$": compared("distance", batch) for batch in batches}
+worst = max(parts.values(), key=lambda part: part.value)
+glue("worst", f"{worst:.3f}")
 glue("stopped_features", stopped_size["features"])
 glue("stopped_sets", stopped_size["realisations"])
 claim(
     "shuffling-removes-the-sat-distance",
-    f"$d_0$ with shuffling over that with replacement, largest of the batch sizes: {quote(*worst, 3)}",
-    (1 / 3 - worst[0]) / worst[1],
+    f"$d_0$ with shuffling over that with replacement, largest of the batch sizes: {worst:.3f}",
+    parts,
 )
 
 # %% [markdown]

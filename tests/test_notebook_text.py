@@ -164,3 +164,20 @@ def test_an_executed_notebook_is_read_once_until_it_changes(tmp_path, monkeypatc
     assert len(reads) == 1
     path.write_text(path.read_text().replace("title", "tilte"))
     assert notebooks.read_executed(path) is None, "of the same length, and altered"
+
+
+def test_the_sizes_in_the_list_of_figures_are_those_of_the_notebooks():
+    text = (ROOT / "book" / "figures.md").read_text(encoding="utf-8")
+    rows = re.split(r"^\* - ", text, flags=re.MULTILINE)[2:]
+    assert len(rows) == 9
+    for row in rows:
+        name = re.search(r"</notebooks/(\w+)>", row)[1]
+        source = notebooks.read(name).text.replace("_000", "000")
+        given = [f'"features": {n}, "realisations": {r}' for n, r in re.findall(r"N=(\d+), (\d+) sets", row)]
+        given += [f'"paths": {n}, "realisations": {r}' for n, r in re.findall(r"(\d+) paths, (\d+) populations", row)]
+        given += [
+            f'"{profile}": ([{a}, {b}]' for profile, a, b in re.findall(r"\*(\w+):\* two sizes, (\d+) and (\d+)", row)
+        ]
+        assert len(given) >= 2, name
+        for words in given:
+            assert words in source, (name, words)

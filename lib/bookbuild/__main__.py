@@ -49,6 +49,19 @@ def run_notebook(arguments: argparse.Namespace) -> None:
         print(f"Figure: {os.path.relpath(figure)}")
 
 
+def compare_seeds(arguments: argparse.Namespace) -> None:
+    """Test all claims with several seeds, and print their significance side by side."""
+    words = arguments.seeds.split()
+    if not words or not all(word.isdecimal() for word in words) or len(set(words)) < len(words):
+        raise Refusal(f"SEEDS must be different whole numbers, as in SEEDS='0 1 2', got {arguments.seeds!r}")
+    from bookbuild import book, seeds
+
+    book.writable(paths.BUILD)
+    table = seeds.compare([int(word) for word in words], arguments.profile)
+    for name, found in table["claims"].items():
+        print(f"{name:40}", *(f"{sigma:+6.1f}" for sigma in found))
+
+
 def pair(_: argparse.Namespace) -> None:
     """Write an .ipynb beside each notebook's text for people who work in Jupyter; never over somebody's work."""
     import jupytext
@@ -118,6 +131,7 @@ COMMANDS = {
     "book": (make_book, PROFILE),
     "pdf": (make_pdf, PROFILE),
     "notebook": (run_notebook, {"name": {}, **PROFILE, "-p": OVERRIDE}),
+    "ledger": (compare_seeds, {**PROFILE, "--seeds": {"default": "0 1 2 3 4"}}),
     "pair": (pair, {}),
     "serve": (serve, {"--port": {"default": "8000"}}),
     "kernels": (compile_all, {}),

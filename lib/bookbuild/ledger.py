@@ -1,23 +1,47 @@
-"""The claims ledger: what the paper says, what we found, and whether the two agree.
+"""The claims ledger: what the paper says, how it is tested, what we found, and whether the two agree.
 
-``book/claims.yml`` lists the claims with the verdict that we stand by. A notebook that tests a claim calls
-:func:`sgdnoise.report.claim`; the build collects what the notebooks found, works out a verdict from it, and stops if
-that differs from the recorded one.
+``book/claims.yml`` lists the claims with their tests and the verdict that we stand by. A notebook reports what it has
+measured with :func:`sgdnoise.report.claim`; the build works out a verdict, and stops if that is not the recorded one.
+
+A statement is decided when chance would mislead with a probability below that of three standard errors of a normal law,
+0.00135, by Student's t. Where it is about several points it holds if it holds for all, each at that level; it fails if
+one fails at that level divided by their number (Bonferroni), which is right however they are correlated. A joint test
+with their covariance (Hotelling) is not of use here: it asks for exact equality, which no finite network has, and
+more realisations than points, which the theory's few populations are not.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from math import nan
 from pathlib import Path
 from typing import Any
 
 from bookbuild import paths
 from bookbuild.notebooks import read_executed, told
 from bookbuild.texts import Refusal, printed, read_records
+from sgdnoise.estimates import Estimate, Statement, significance
 
 VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced")
 OURS = "This book"  # where a claim stands that is not the paper's; its verdict is that it holds
 HOLDS = "holds"
-DECISIVE = 3.0  # standard errors
+DECISIVE = 3.0  # standard errors of a normal law
+KINDS = {"measurement": "", "check": "Consistency check: true here by construction, and can only fail. "}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial(Statement):
+    """What is measured, and what must be true of it."""
+
+    quantity: str
+    reason: str = ""
+
+    def words(self) -> str:
+        """Say what is tested.
+
+        >>> Trial(quantity="Slope", within=0.1, of=1.0, reason="ten per cent").words()
+        'Slope: within 0.1 of 1 (ten per cent).'
+        """
+        return f"{self.quantity}: {self}{f' ({self.reason})' if self.reason else ''}."
 
 
 @dataclass(frozen=True)
@@ -27,45 +51,66 @@ class Claim:
     name: str
     where: str
     statement: str
-    test: str
+    tests: list[Any]  # of Trial
     page: str
     verdict: str
     remark: str = ""
+    kind: str = "measurement"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a notebook found about a claim."""
+    """What a notebook found about a claim; judged by its tests, how significant that is."""
 
     name: str
     found: str
-    sigma: float
+    measured: list[dict[str, list[float | None]]] = field(default_factory=list)
+    sigma: float = 0.0
+    points: str = ""
+
+    def judged(self, claim: Claim) -> "Finding":
+        """Return it with its significance, in standard errors of a normal law; negative if the statement fails."""
+        if len(self.measured) != len(claim.tests):
+            what = f"{len(claim.tests)} tests, and its notebook reports {len(self.measured)} quantities"
+            raise Refusal(f"claim {self.name} has {what}")
+        chances, words = [], []
+        for test, numbers in zip(claim.tests, self.measured, strict=True):
+            family = {label: Estimate(*(nan if v is None else v for v in three)) for label, three in numbers.items()}
+            chances += [test.by_chance(estimate) for estimate in family.values()]
+            words += [test.pattern(family)] if len(family) > 1 else []
+        return replace(self, sigma=significance(chances), points=" ".join(words))
 
     def decision(self) -> str:
         """Say whether the statement holds, fails, or is left open by the size of the errors.
 
-        >>> Finding("x", "", 4.0).decision(), Finding("x", "", -4.0).decision(), Finding("x", "", 1.0).decision()
-        ('holds', 'fails', 'open')
+        >>> [Finding("x", "", sigma=sigma).decision() for sigma in (4.0, -4.0, 1.0)]
+        ['holds', 'fails', 'open']
         """
         if self.sigma >= DECISIVE:
             return "holds"
         return "fails" if self.sigma <= -DECISIVE else "open"
 
     def margin(self) -> str:
-        """Say by how much the statement holds or fails.
+        """Say how significant it is.
 
-        >>> Finding("x", "", -4.26).margin(), Finding("x", "", 1e9).margin()
-        ('fails by 4.3 standard errors', 'holds by more than 100 standard errors')
+        >>> Finding("x", "", sigma=-4.26).margin(), Finding("x", "", sigma=1e9).margin()
+        ('fails, significance 4.3', 'holds, significance above 30')
         """
         size = abs(self.sigma)
-        amount = "more than 100" if size > 100 else f"{size:.1f}"
-        return f"{'holds' if self.sigma >= 0 else 'fails'} by {amount} standard errors"
+        return f"{'holds' if self.sigma >= 0 else 'fails'}, significance {'above 30' if size > 30 else f'{size:.1f}'}"
 
 
 def read_ledger(path: Path) -> list[Claim]:
     """Read and check the list of claims."""
-    claims = read_records(path, Claim)
-    for entry in claims:
+    claims = []
+    for entry in read_records(path, Claim):
+        try:
+            claims.append(replace(entry, tests=[Trial(**dict(test)) for test in entry.tests]))
+            claims[-1].tests[0]
+        except (TypeError, ValueError, LookupError) as error:
+            raise Refusal(f"each test of claim {entry.name} must be a quantity and a statement: {error}") from error
+        if entry.kind not in KINDS:
+            raise Refusal(f"kind of claim {entry.name} must be {' or '.join(KINDS)}, got {entry.kind!r}")
         allowed = (HOLDS,) if entry.where == OURS else VERDICTS
         if entry.verdict not in allowed:
             raise Refusal(f"verdict of claim {entry.name} must be {' or '.join(allowed)}, got {entry.verdict!r}")
@@ -77,13 +122,15 @@ def read_ledger(path: Path) -> list[Claim]:
 
 
 def findings(notebooks: Iterable[Any]) -> dict[str, Finding]:
-    """Collect what executed notebooks found."""
+    """Collect what executed notebooks found, judged by the tests of the ledger."""
     found: dict[str, Finding] = {}
+    known = {entry.name: entry for entry in read_ledger(paths.LEDGER)}
     for notebook in notebooks:
         for name, content in told(notebook, "claim").items():
             if name in found:
                 raise Refusal(f"claim {name} is reported twice")
-            found[name] = Finding(name, content["found"], content["sigma"])
+            finding = Finding(name, content["found"], content["measured"])
+            found[name] = finding.judged(known[name]) if name in known else finding
     return found
 
 
@@ -104,7 +151,7 @@ def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
             verb = "is left open" if decision == "open" else decision
             raise Refusal(
                 f"claim {entry.name} is recorded as {entry.verdict}, and this build finds that it {verb} "
-                f"({found[entry.name].found}, {found[entry.name].sigma:+.1f} standard errors)"
+                f"({found[entry.name].found}; significance {found[entry.name].sigma:+.1f})"
             )
 
 
@@ -149,8 +196,8 @@ def _table(claims: list[Claim], found: dict[str, Finding], heading: str) -> list
             f"* - {verdict}",
             f"  - {entry.statement}" + (f" ({entry.where})" if entry.where != OURS else ""),
             "",
-            f"    *Tested:* {entry.test}",
-            f"  - {words[0].upper()}{words[1:]} ({finding.margin()}{left}).{remark}",
+            f"    *Tested:* {KINDS[entry.kind]}{' '.join(test.words() for test in entry.tests)}",
+            f"  - {words[0].upper()}{words[1:]} ({finding.margin()}{left}). {finding.points}{remark}",
             "",
             f"    {{doc}}`/{entry.page}`",
         ]

@@ -7,6 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 LIBRARY = ROOT / "lib" / "sgdnoise"
 BENCHMARK_RESULTS = ROOT / "book" / "benchmarks.json"
+SEEDS = ROOT / "book" / "seeds.json"
 COSTS = ROOT / "book" / "costs.json"
 LEDGER = ROOT / "book" / "claims.yml"
 BIBLIOGRAPHY = ROOT / "book" / "references.bib"

@@ -106,6 +106,7 @@ def templates() -> Environment:
         "bibtex": citation.bibtex,
         "scorecard": lambda: ledger.scorecard(*claims()),
         "verdicts": lambda: ledger.verdicts(*claims()),
+        "seeds": lambda: json.loads(paths.SEEDS.read_text(encoding="utf-8")),
         "symbols": lambda: symbols.read_symbols(paths.SYMBOLS),
         "costs": lambda: json.loads(paths.COSTS.read_text(encoding="utf-8")),
         "measured": lambda name: json.loads(paths.BENCHMARK_RESULTS.read_text(encoding="utf-8"))[name],

@@ -5,6 +5,7 @@ Each is an output of the notebook: what Jupyter shows, and beside it the content
 
 import base64
 import io
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sgdnoise.estimates import MANY, Estimate
 from sgdnoise.plotting import DRAWN
 
 MIME = "application/vnd.sgdnoise+json"
@@ -79,8 +81,8 @@ def small(png: io.BytesIO) -> bytes:
     return out.getvalue()
 
 
-def claim(name: str, found: str, sigma: float) -> None:
-    """Say what was found about a claim of the paper.
+def claim(name: str, found: str, *measured: Estimate | Mapping[str, Estimate]) -> None:
+    """Say what was found about a claim; the test, with its margin, is in ``book/claims.yml``.
 
     Parameters
     ----------
@@ -88,13 +90,20 @@ def claim(name: str, found: str, sigma: float) -> None:
         Name of the claim in ``book/claims.yml``.
     found
         What was found, with its error, for the table.
-    sigma
-        By how many standard errors the statement holds; negative if it fails. NaN, where nothing could be measured,
-        leaves it open.
+    measured
+        For each test of the claim, in their order, what was measured: a number, or several by name of which the
+        statement must hold for all.
     """
+    families = [{"": family} if isinstance(family, Estimate) else family for family in measured]
     # Notebooks are JSON, which has numbers only for finite ones.
-    sigma = float(np.nan_to_num(sigma, nan=0.0))
-    tell("claim", name, f"Claim {name!r}: {found} ({sigma:+.1f} standard errors)", found=found, sigma=sigma)
+    numbers = [
+        {
+            label: [float(v) if np.isfinite(v) else None for v in (e.value, e.error, min(e.freedom, MANY))]
+            for label, e in family.items()
+        }
+        for family in families
+    ]
+    tell("claim", name, f"Claim {name!r}: {found}", found=found, measured=numbers)
 
 
 def glue(name: str, value: object) -> None:

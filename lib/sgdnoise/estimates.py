@@ -1,0 +1,214 @@
+r"""A measured number with its standard error and degrees of freedom, and how likely a statement about it is by chance.
+
+The error of a mean over :math:`n` realisations is itself an estimate, with :math:`n-1` degrees of freedom, so that
+deviations in standard errors follow Student's :math:`t` and not the normal law: with five realisations a mean is three
+standard errors off with probability 0.04, and not 0.003.
+
+**Propagation.** A sum of independent estimates with weights :math:`c_i` has the squared error
+:math:`\sum_i c_i^2e_i^2`, with the degrees of freedom of Welch and Satterthwaite,
+:math:`(\sum_i c_i^2e_i^2)^2/\sum_i(c_i^4e_i^4/\nu_i)`. Products and quotients are linearised. Numbers that share their
+data are not independent; :meth:`Estimate.mean` of their difference, or :func:`jackknife`, takes care of that.
+
+**Tests.** A :class:`Statement` about an estimate has two probabilities, one for each way in which chance can mislead:
+that it looks as true as it does although it is just false, and the other way round. That two numbers are *equal*
+cannot be shown, only that they differ by less than a margin: by two one-sided tests, of which the less certain counts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtri, stdtr
+
+from sgdnoise import fdt
+
+TINY = 1e-300  # in the place of an error of zero
+MANY = 1e9  # degrees of freedom at which Student's law is the normal one
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, its standard error, and the degrees of freedom of that error (infinite where it is known).
+
+    >>> Estimate(0.0154632, 0.000081, 7)
+    0.015463 ± 0.000081
+    >>> a, b = Estimate(2.0, 0.3, 4), Estimate(1.0, 0.4, 9)
+    >>> a - b, round((a - b).freedom, 1)
+    (1.00 ± 0.50, 12.8)
+    >>> f"{100 * (a / b):+.0f} per cent"
+    '+200 ± 85 per cent'
+    """
+
+    value: float
+    error: float
+    freedom: float = np.inf
+
+    @classmethod
+    def mean(cls, values: Any) -> "Estimate":
+        """Return the mean over realisations.
+
+        >>> Estimate.mean([1.0, 3.0]).error
+        1.0
+        """
+        values = np.ravel(values)
+        if values.size < 2:
+            raise ValueError(f"realisations must be at least 2 for an error bar, got {values.size}")
+        return cls(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)), values.size - 1)
+
+    @classmethod
+    def median(cls, values: Any) -> "Estimate":
+        """Return the median over realisations, for values with a long tail.
+
+        Its error is half the distance of the values that are a standard error in rank, half the root of their number,
+        below and above it.
+
+        >>> Estimate.median([1.0, 2.0, 3.0, 4.0, 1000.0]).value
+        3.0
+        """
+        values = np.ravel(values)
+        low, middle, high = np.quantile(values, 0.5 + np.array([-0.5, 0.0, 0.5]) / np.sqrt(values.size))
+        return cls(float(middle), float(high - low) / 2, values.size - 1)
+
+    @classmethod
+    def of(cls, temperature: Any) -> "Estimate":
+        """Return a :class:`~sgdnoise.Temperature` as an estimate."""
+        return cls(temperature.value, temperature.error, temperature.curve.sizes["realisation"] - 1)
+
+    def __add__(self, other: "Estimate | float") -> "Estimate":
+        other = _known(other)
+        return _propagated(self.value + other.value, (1.0, self), (1.0, other))
+
+    def __sub__(self, other: "Estimate | float") -> "Estimate":
+        return self + -1.0 * _known(other)
+
+    def __mul__(self, other: "Estimate | float") -> "Estimate":
+        other = _known(other)
+        return _propagated(self.value * other.value, (other.value, self), (self.value, other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: "Estimate | float") -> "Estimate":
+        other = _known(other)
+        ratio = self.value / other.value
+        return _propagated(ratio, (1 / other.value, self), (ratio / other.value, other))
+
+    def __format__(self, form: str) -> str:
+        if not form:  # two digits of the error
+            known = np.isfinite(self.error) and self.error > 0
+            form = f".{max(0, 1 - int(np.floor(np.log10(self.error)))) if known else 4}f"
+        return f"{self.value:{form}} ± {self.error:{form.lstrip('+')}}"
+
+    def __str__(self) -> str:
+        return format(self, "")
+
+    __repr__ = __str__
+
+
+def jackknife(function: Callable[..., Any], *columns: Any) -> Estimate:
+    """Estimate a function of means over realisations, the first axis of every column.
+
+    It is called once, on the means of all realisations and of those without one, stacked along the first axis.
+
+    >>> jackknife(lambda a, b: a / b, [1.0, 2.0, 3.0], [2.0, 4.0, 6.0])
+    0.5000 ± 0.0000
+    """
+    arrays = [c.transpose("realisation", ...).values if isinstance(c, xr.DataArray) else np.array(c) for c in columns]
+    value, error = fdt.jackknife(function, *arrays)
+    return Estimate(float(value), float(error), len(arrays[0]) - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """What is said of a number: it is above a bound, below a bound, or less than a margin away from a value.
+
+    A margin of zero says that the number *is* that value, which can be refuted and never shown.
+
+    >>> print(Statement(within=0.1, of=1.0))
+    within 0.1 of 1
+    >>> print(Statement(within=0.0))
+    0, which can only fail
+    """
+
+    above: float | None = None
+    below: float | None = None
+    within: float | None = None
+    of: float = 0.0
+
+    def __post_init__(self) -> None:
+        if sum(bound is not None for bound in (self.above, self.below, self.within)) != 1:
+            raise ValueError("a statement must give one of above, below and within")
+        float(self.start)
+
+    @property
+    def start(self) -> float:
+        """The bound, or the value that it is about."""
+        return self.of if self.within is not None else next(b for b in (self.above, self.below) if b is not None)
+
+    def __str__(self) -> str:
+        if self.within is None:
+            return f"{'below' if self.above is None else 'above'} {self.start:g}"
+        return f"within {self.within:g} of {self.of:g}" if self.within else f"{self.of:g}, which can only fail"
+
+    def by_chance(self, estimate: Estimate) -> tuple[float, float]:
+        """Probabilities of an estimate that speaks so much for the statement where it is just false, or against it
+        where it is just true; one where there is no number.
+
+        >>> [round(p, 3) for p in Statement(above=0.0).by_chance(Estimate(3.0, 1.0, 4))]
+        [0.02, 0.98]
+        >>> [round(p, 3) for p in Statement(within=0.0).by_chance(Estimate(3.0, 1.0, 4))]
+        [0.98, 0.04]
+        >>> [round(p, 3) for p in Statement(within=0.2).by_chance(Estimate(0.1, 0.02, 20))]
+        [0.0, 1.0]
+        """
+        if not (np.isfinite(estimate.value) and estimate.error >= 0):
+            return 1.0, 1.0
+
+        def tail(distance: float) -> float:
+            t = distance / max(estimate.error, TINY)
+            return float(stdtr(min(estimate.freedom, MANY), -t))
+
+        away = estimate.value - self.start
+        if self.within is None:
+            over = away if self.below is None else -away
+            return tail(over), tail(-over)
+        return tail(self.within - abs(away)), min(1.0, tail(abs(away) - self.within) + tail(abs(away) + self.within))
+
+    def pattern(self, family: Mapping[str, Estimate]) -> str:
+        """Say which of several points is the worst, and how the signs of their deviations follow each other.
+
+        >>> Statement(above=0.0).pattern({"a": Estimate(3.0, 1.0), "b": Estimate(1.0, 0.5)})
+        'Of 2 points b is nearest to 0, by 2.0 standard errors; signs ++.'
+        """
+        away = {label: (e.value - self.start) / max(e.error, TINY) for label, e in family.items()}
+        sign = {"above": -1, "below": 1}.get(str(self).split()[0], 0)
+        worst = max(away, key=lambda label: sign * away[label] if sign else abs(away[label]))
+        what, signs = "nearest to" if sign else "farthest from", "".join("+" if v > 0 else "−" for v in away.values())
+        size = f"{abs(away[worst]):.1f}" if abs(away[worst]) < 100 else "more than 100"
+        return f"Of {len(away)} points {worst} is {what} {self.start:g}, by {size} standard errors; signs {signs}."
+
+
+def significance(chances: Sequence[tuple[float, float]]) -> float:
+    """Significance of a statement about several numbers, in standard errors of a normal law; negative if it fails.
+
+    It holds if it holds for all, each by itself; it fails if it fails for one, at the level divided by their number
+    (Bonferroni), which is right however they are correlated. ``chances`` are those of :meth:`Statement.by_chance`.
+
+    >>> [round(significance(c), 1) for c in ([(0.00135, 1.0)], [(0.9, 0.1), (1.0, 0.000675)], [(1.0, 1.0)])]
+    [3.0, -3.0, 0.0]
+    """
+    for_it, against = max(p for p, _ in chances), min(1.0, len(chances) * min(p for _, p in chances))
+    return float(max(0.0, -ndtri(for_it)) if for_it < against else min(0.0, ndtri(against)))
+
+
+def _known(number: Estimate | float) -> Estimate:
+    return number if isinstance(number, Estimate) else Estimate(float(number), 0.0)
+
+
+def _propagated(value: float, *parts: tuple[float, Estimate]) -> Estimate:
+    """Return an estimate whose error is that of a weighted sum of independent ones."""
+    squares = np.array([(weight * part.error) ** 2 for weight, part in parts])
+    each = np.sum(squares**2 / np.array([part.freedom for _, part in parts]))
+    freedom = squares.sum() ** 2 / each if each > 0 else np.inf
+    return Estimate(float(value), float(np.sqrt(squares.sum())), float(freedom))
