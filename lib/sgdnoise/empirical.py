@@ -1,0 +1,171 @@
+r"""Given data at the end of training: the minimum, its Hessian, and the noise of the batches in each of its modes.
+
+An algorithm in which a sample has the mean weight :math:`\bar s` settles, at a small learning rate, where
+
+.. math:: \sum_\mu\ell'(h_\mu)\,A_\mu + \rho\,w = 0,\qquad \rho=\lambda/\bar s ,
+
+as in the model (:mod:`sgdnoise.statics`). With a convex loss and a ridge there is one such point; Newton's method finds
+it. There the Hessian of the mean gradient is :math:`H=\lambda+\bar s\sum_\mu\ell''(h_\mu)A_\mu A_\mu^T`. In the
+direction :math:`u_k` of its eigenvalue :math:`a_k` the batches push with a force of covariance :math:`c_n f_k` at a lag
+of n steps, where :math:`c_n` is the autocovariance of the weight of a sample and
+
+.. math:: f_k = \sum_\mu (A_\mu\cdot u_k)^2\,\langle\ell'(h_\mu)^2\rangle
+          = \sum_\mu (A_\mu\cdot u_k)^2\Big[\ell'(h_\mu)^2 + \ell''(h_\mu)^2\sum_j (A_\mu\cdot u_j)^2 P_j\Big] .
+
+:math:`P_j` is the variance of mode j, as far as it is older than the batch: what :mod:`sgdnoise.linear_response` says
+of :math:`L`, sample by sample. Forces on different modes are correlated. That has no part in the variance of a mode,
+and its effect on the last sum is left out. So is the fixed size of the batches of shuffled epochs, of relative order
+1/M.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, eigh, solve
+
+from sgdnoise.algorithms import Algorithm
+from sgdnoise.data import Data
+from sgdnoise.losses import Loss
+from sgdnoise.modes import Modes, Motion, stationary_covariance, sum_of_past
+from sgdnoise.problem import Problem
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-10  # of the gradient of a weight
+MOST_STEPS = 200
+FLAT = 1e-12  # an eigenvalue of this part of the largest one is zero to rounding
+
+
+@dataclass(frozen=True)
+class EmpiricalSpectrum:
+    r"""Hessian of given data at the minimum, and the noise in its modes; made by :func:`~sgdnoise.hessian_spectrum`.
+
+    Parameters
+    ----------
+    problem, algorithm
+        What settles there.
+    minimum
+        Weights :math:`w` of the minimum.
+    gradient
+        Root mean square of what is left of the gradient of a weight.
+    eigenvalues
+        Stiffnesses :math:`a_k`, in increasing order.
+    vectors
+        Directions :math:`u_k`, one a row: ``simulate(..., directions=spectrum.vectors)`` records weights along them.
+    noise
+        Strengths :math:`f_k` at the minimum. The force of SGD has the variance :math:`b(1-b)f_k`.
+    feedback
+        Matrix :math:`\sum_\mu\ell''^2(A_\mu\cdot u_k)^2(A_\mu\cdot u_j)^2`.
+    """
+
+    problem: Problem
+    algorithm: Algorithm
+    minimum: Array = field(repr=False)
+    gradient: float
+    eigenvalues: Array = field(repr=False)
+    vectors: Array = field(repr=False)
+    noise: Array = field(repr=False)
+    feedback: Array = field(repr=False)
+
+    @property
+    def norm(self) -> float:
+        """Norm ``|w|^2/N`` of the minimum."""
+        return float(np.mean(self.minimum**2))
+
+    @property
+    def softest(self) -> float:
+        """Smallest eigenvalue."""
+        return float(self.eigenvalues[0])
+
+    @property
+    def stiffest(self) -> float:
+        """Largest eigenvalue; the learning rate must stay below 2 over this."""
+        return float(self.eigenvalues[-1])
+
+    def quadrature(self) -> tuple[Array, Array]:
+        """Eigenvalues and equal weights (of sum 1) for averages over the spectrum."""
+        return self.eigenvalues, np.full(self.eigenvalues.size, 1 / self.eigenvalues.size)
+
+    def stationary_modes(self, motion: Motion) -> Modes:
+        r"""Solve the equation for the forces :math:`f_k`; it is linear, since :math:`P_j` is proportional to them."""
+        a, share = self.quadrature()
+        unit, none = Modes(a, share, np.ones_like(a)), Modes(a, share, np.zeros_like(a))
+        F, ratio = motion.matrix(a), motion.covariance.ratio
+        P = stationary_covariance(unit, motion._replace(noise=0.0))
+        older = sum_of_past(F, (1 - ratio) * P, ratio)[:, 0, 0]
+        source = self.noise + self.feedback @ stationary_covariance(none, motion)[:, 0, 0]
+        force: Array = np.asarray(np.linalg.solve(np.eye(a.size) - self.feedback * older, source), np.float64)
+        if not np.all(force >= (1 - 1e-9) * source):  # it is their sum over any number of returns, if that exists
+            raise ValueError(
+                f"learning_rate must be smaller for a stationary state, got {motion.dt:g}: the sampling noise feeds "
+                "itself"
+            )
+        return unit._replace(force=force)
+
+
+def empirical_spectrum(problem: Problem, algorithm: Algorithm) -> EmpiricalSpectrum:
+    """Find the minimum of given data for an algorithm, and its modes."""
+    data, loss, margin = problem.data, problem.loss, problem.margin
+    assert data is not None
+    mean = algorithm.mean_weight
+    w, gradient = find_minimum(data, loss, margin, problem.ridge / mean)
+    values, vectors = eigh(_hessian(data, loss, margin, w))
+    if not problem.ridge + mean * values[0] > FLAT * (problem.ridge + mean * values[-1]):
+        raise ValueError(NOT_UNIQUE.format(ridge=problem.ridge))
+    noise, feedback = np.zeros(w.size), np.zeros((w.size, w.size))
+    for A in data.blocks():
+        h, along = A @ w, (A @ vectors) ** 2
+        noise += loss.slope(h, margin) ** 2 @ along
+        feedback += along.T @ (loss.curvature(h, margin)[:, None] ** 2 * along)
+    stiffness = problem.ridge + mean * values
+    return EmpiricalSpectrum(problem, algorithm, w, gradient, stiffness, vectors.T.copy(), noise, feedback)
+
+
+NOT_UNIQUE = (
+    "ridge must be greater than 0 for data that leave a direction of the weights free, where the minimum is not a "
+    "single point, got {ridge:g}"
+)
+
+
+def find_minimum(data: Data, loss: Loss, margin: float, ridge: float) -> tuple[Array, float]:
+    r"""Minimise :math:`\sum_\mu\ell(h_\mu)+\rho|w|^2/2` by Newton's method with a line search.
+
+    Return the weights and the root mean square of the gradient, at most 1e-10, or the rounding of a sum over all
+    samples.
+    """
+    w, first = np.zeros(data.features), 0.0
+    for step in range(MOST_STEPS):
+        value, gradient = _value(data, loss, margin, ridge, w), ridge * w
+        for A in data.blocks():
+            gradient += loss.slope(A @ w, margin) @ A
+        left = math.sqrt(float(np.mean(gradient**2)))
+        first = left if step == 0 else first
+        if left <= max(TOLERANCE, 1e-13 * first):
+            return w, left
+        H = _hessian(data, loss, margin, w)
+        H[np.diag_indices_from(H)] += ridge
+        try:
+            move = -solve(H, gradient, assume_a="pos")
+        except LinAlgError:
+            raise ValueError(NOT_UNIQUE.format(ridge=ridge)) from None
+        length, slope = 1.0, float(gradient @ move)
+        while _value(data, loss, margin, ridge, w + length * move) > value + 1e-4 * length * slope + 1e-13 * value:
+            length /= 2
+        w = w + length * move
+    raise ArithmeticError(
+        f"loss must have a minimum that Newton's method finds to a gradient of {TOLERANCE:g}, got {left:.1e} after "
+        f"{MOST_STEPS} steps; is it convex, and are the features of X of order one?"
+    )
+
+
+def _hessian(data: Data, loss: Loss, margin: float, w: Array) -> Array:
+    """Hessian of the loss of all samples, without ridge."""
+    H = np.zeros((w.size, w.size))
+    for A in data.blocks():
+        H += A.T @ (loss.curvature(A @ w, margin)[:, None] * A)
+    return H
+
+
+def _value(data: Data, loss: Loss, margin: float, ridge: float, w: Array) -> float:
+    return sum(float(np.sum(loss.value(A @ w, margin))) for A in data.blocks()) + 0.5 * ridge * float(w @ w)
