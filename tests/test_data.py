@@ -237,8 +237,8 @@ def test_modes_are_those_of_an_ornstein_uhlenbeck_process_with_the_same_hessian(
 def test_measured_temperatures_of_modes_are_those_of_the_square_loss():
     """Square loss, whose only approximation is that modes do not shake each other's samples together.
 
-    59 modes that a sample feels, 40 realisations, Student's t; 2 % are allowed for the approximation. False alarms: 1e-3. Without the
-    part of the force that comes from the weights' own fluctuations it must fail.
+    59 modes that a sample feels, 40 realisations, Student's t; 2 % are allowed for the approximation. False alarms:
+    1e-3. Without the part of the force that comes from the weights' own fluctuations it must fail.
     """
     problem, algorithm, dt = some_digits(600, ridge=1.0, loss=sn.square), sn.SGD(0.2), 0.04
     spectrum, theory = sn.hessian_spectrum(problem, algorithm), sn.linear_response(problem, algorithm, dt, 0.4)
