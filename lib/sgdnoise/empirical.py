@@ -5,17 +5,19 @@ An algorithm in which a sample has the mean weight :math:`\bar s` settles, at a 
 .. math:: \sum_\mu\ell'(h_\mu)\,A_\mu + \rho\,w = 0,\qquad \rho=\lambda/\bar s ,
 
 as in the model (:mod:`sgdnoise.statics`). With a convex loss and a ridge there is one such point; Newton's method finds
-it. There the Hessian of the mean gradient is :math:`H=\lambda+\bar s\sum_\mu\ell''(h_\mu)A_\mu A_\mu^T`. In the
-direction :math:`u_k` of its eigenvalue :math:`a_k` the batches push with a force of covariance :math:`c_n f_k` at a lag
-of n steps, where :math:`c_n` is the autocovariance of the weight of a sample and
+it. There the Hessian of the mean gradient is :math:`H=\lambda+\bar s\sum_\mu\ell''(h_\mu)A_\mu A_\mu^T`. Along the
+directions :math:`u_k` of its eigenvalues :math:`a_k` a sample has the components :math:`B_{\mu k}=A_\mu\cdot u_k`, and
+the batches push with forces of covariance :math:`c_n Q_{kl}` at a lag of n steps, where :math:`c_n` is the
+autocovariance of the weight of a sample and
 
-.. math:: f_k = \sum_\mu (A_\mu\cdot u_k)^2\,\langle\ell'(h_\mu)^2\rangle
-          = \sum_\mu (A_\mu\cdot u_k)^2\Big[\ell'(h_\mu)^2 + \ell''(h_\mu)^2\sum_j (A_\mu\cdot u_j)^2 P_j\Big] .
+.. math:: Q_{kl} = \sum_\mu B_{\mu k}B_{\mu l}\,\langle\ell'(h_\mu)^2\rangle
+          = \sum_\mu B_{\mu k}B_{\mu l}\Big[\ell'(h_\mu)^2
+          + \ell''(h_\mu)^2\sum_{ij} B_{\mu i}B_{\mu j}P_{ij}\Big] .
 
-:math:`P_j` is the variance of mode j, as far as it is older than the batch: what :mod:`sgdnoise.linear_response` says
-of :math:`L`, sample by sample. Forces on different modes are correlated. That has no part in the variance of a mode,
-and its effect on the last sum is left out. So is the fixed size of the batches of shuffled epochs, of relative order
-1/M.
+:math:`P_{ij}`, proportional to :math:`Q_{ij}`, is the covariance of two modes as far as it is older than the batch.
+This is what :mod:`sgdnoise.linear_response` says of :math:`L`, sample by sample, and is as exact; what is left out
+besides is the fixed size of the batches of shuffled epochs, of relative order 1/M. The equation is solved by iteration:
+each round adds the fluctuations that the round before has caused.
 """
 
 import math
@@ -34,6 +36,7 @@ from sgdnoise.problem import Problem
 Array = NDArray[np.float64]
 TOLERANCE = 1e-10  # of the gradient of a weight
 MOST_STEPS = 200
+MOST_ROUNDS, SETTLED = 10_000, 1e-12
 FLAT = 1e-12  # an eigenvalue of this part of the largest one is zero to rounding
 
 
@@ -54,9 +57,8 @@ class EmpiricalSpectrum:
     vectors
         Directions :math:`u_k`, one a row: ``simulate(..., directions=spectrum.vectors)`` records weights along them.
     noise
-        Strengths :math:`f_k` at the minimum. The force of SGD has the variance :math:`b(1-b)f_k`.
-    feedback
-        Matrix :math:`\sum_\mu\ell''^2(A_\mu\cdot u_k)^2(A_\mu\cdot u_j)^2`.
+        Strengths :math:`\sum_\mu B_{\mu k}^2\ell'(h_\mu)^2` of the force at the minimum. That of SGD has the variance
+        :math:`b(1-b)` times these, and at a small learning rate the temperature of a mode is dt/2 times that.
     """
 
     problem: Problem
@@ -66,7 +68,6 @@ class EmpiricalSpectrum:
     eigenvalues: Array = field(repr=False)
     vectors: Array = field(repr=False)
     noise: Array = field(repr=False)
-    feedback: Array = field(repr=False)
 
     @property
     def norm(self) -> float:
@@ -88,20 +89,42 @@ class EmpiricalSpectrum:
         return self.eigenvalues, np.full(self.eigenvalues.size, 1 / self.eigenvalues.size)
 
     def stationary_modes(self, motion: Motion) -> Modes:
-        r"""Solve the equation for the forces :math:`f_k`; it is linear, since :math:`P_j` is proportional to them."""
+        r"""Solve the equation for the covariance :math:`Q` of the forces; its diagonal drives the modes."""
         a, share = self.quadrature()
-        unit, none = Modes(a, share, np.ones_like(a)), Modes(a, share, np.zeros_like(a))
-        F, ratio = motion.matrix(a), motion.covariance.ratio
-        P = stationary_covariance(unit, motion._replace(noise=0.0))
-        older = sum_of_past(F, (1 - ratio) * P, ratio)[:, 0, 0]
-        source = self.noise + self.feedback @ stationary_covariance(none, motion)[:, 0, 0]
-        force: Array = np.asarray(np.linalg.solve(np.eye(a.size) - self.feedback * older, source), np.float64)
-        if not np.all(force >= (1 - 1e-9) * source):  # it is their sum over any number of returns, if that exists
-            raise ValueError(
-                f"learning_rate must be smaller for a stationary state, got {motion.dt:g}: the sampling noise feeds "
-                "itself"
-            )
-        return unit._replace(force=force)
+        white = stationary_covariance(Modes(a, share, np.zeros_like(a)), motion)[:, 0, 0]
+        unit, total, change = _older(a, motion), np.zeros((a.size, a.size)), math.inf
+        for _ in range(MOST_ROUNDS):
+            Q = self._forces(np.diag(white) + unit * total)
+            before, change, total = change, float(np.trace(Q - total)), Q
+            if change <= SETTLED * float(np.trace(Q)):
+                return Modes(a, share, np.diag(Q).copy())
+            if change >= before:  # of a sum of positive matrices with a limit, each is smaller than the one before
+                break
+        raise ValueError(
+            f"learning_rate must be smaller for a stationary state, got {motion.dt:g}: the sampling noise feeds itself"
+        )
+
+    def _forces(self, P: Array) -> Array:
+        """Covariance of the forces where the modes have the covariance ``P``."""
+        assert self.problem.data is not None
+        loss, margin, Q = self.problem.loss, self.problem.margin, np.zeros_like(P)
+        for A in self.problem.data.blocks():
+            h, B = A @ self.minimum, A @ self.vectors.T
+            square = loss.slope(h, margin) ** 2 + loss.curvature(h, margin) ** 2 * np.sum((B @ P) * B, axis=1)
+            Q += B.T @ (square[:, None] * B)
+        return Q
+
+
+def _older(a: Array, motion: Motion) -> Array:
+    """Covariance of each two modes under forces of covariance one, as far as it is older than the batch."""
+    F, p, ratio = motion.matrix(a), motion.push, motion.covariance.ratio
+    kick = motion.covariance.values[0] * np.outer(p, p)
+    cross = np.einsum("mij,mj,k->mik", F, motion.kicks(a)[0], p)
+    i, j = np.triu_indices(a.size)
+    P = sum_of_past(F[i], kick + cross[i] + cross[j].transpose(0, 2, 1), 1.0, F[j])
+    older = np.zeros((a.size, a.size))
+    older[i, j] = older[j, i] = sum_of_past(F[i], (1 - ratio) * P, ratio, F[j])[:, 0, 0]
+    return older
 
 
 def empirical_spectrum(problem: Problem, algorithm: Algorithm) -> EmpiricalSpectrum:
@@ -113,13 +136,8 @@ def empirical_spectrum(problem: Problem, algorithm: Algorithm) -> EmpiricalSpect
     values, vectors = eigh(_hessian(data, loss, margin, w))
     if not problem.ridge + mean * values[0] > FLAT * (problem.ridge + mean * values[-1]):
         raise ValueError(NOT_UNIQUE.format(ridge=problem.ridge))
-    noise, feedback = np.zeros(w.size), np.zeros((w.size, w.size))
-    for A in data.blocks():
-        h, along = A @ w, (A @ vectors) ** 2
-        noise += loss.slope(h, margin) ** 2 @ along
-        feedback += along.T @ (loss.curvature(h, margin)[:, None] ** 2 * along)
-    stiffness = problem.ridge + mean * values
-    return EmpiricalSpectrum(problem, algorithm, w, gradient, stiffness, vectors.T.copy(), noise, feedback)
+    noise = sum(loss.slope(A @ w, margin) ** 2 @ (A @ vectors) ** 2 for A in data.blocks())
+    return EmpiricalSpectrum(problem, algorithm, w, gradient, problem.ridge + mean * values, vectors.T.copy(), noise)
 
 
 NOT_UNIQUE = (
