@@ -1,11 +1,13 @@
 """Given data: the engine against the model and the naive loop, the minimum and its modes, the store, refused input."""
 
 import dataclasses
+import doctest
 import functools
 import pickle
 import subprocess
 import sys
 
+import matplotlib as mpl
 import naive
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from simulated import drawn
 from sklearn.datasets import load_digits
 
 import sgdnoise as sn
+from bookbuild.paths import ROOT
 from sgdnoise.empirical import find_minimum
 from sgdnoise.sweep.keys import key_of
 
@@ -348,6 +351,13 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
 def test_sixty_thousand_samples_of_784_features_take_less_than_a_gigabyte():
     found = subprocess.run([sys.executable, "-c", BIG], capture_output=True, text=True, check=True)
     assert float(found.stdout) < 1.0
+
+
+def test_the_page_on_your_own_data_runs():
+    with mpl.rc_context({"backend": "agg"}):
+        found = doctest.testfile(str(ROOT / "book/your_data.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+    assert found.attempted > 25
 
 
 # Refused input.
