@@ -20,6 +20,7 @@ from sklearn.datasets import load_digits
 import sgdnoise as sn
 from bookbuild.paths import ROOT
 from sgdnoise.empirical import find_minimum
+from sgdnoise.modes import motion_of
 from sgdnoise.sweep.keys import key_of
 
 RNG = np.random.default_rng(5)
@@ -256,6 +257,28 @@ def test_measured_temperatures_of_modes_are_those_of_the_square_loss():
     assert np.all((np.abs(found - theory.mode_temperature.values) < allowed)[felt])
     bare = dt * 0.16 * spectrum.noise / (2 - dt * spectrum.eigenvalues)
     assert not np.all((np.abs(found - bare) < allowed)[felt])
+
+
+@pytest.mark.statistical
+def test_batches_of_fixed_size_do_not_feel_what_all_samples_pull_alike():
+    """Nearly equal samples: shuffled epochs shake the mean direction by what differs between samples only.
+
+    60 realisations, Student's t and 3 % for the learning rate and 1/M. False alarms: 1e-3.
+    """
+    rng = np.random.default_rng(8)
+    problem = sn.Problem.from_data(1.0 + 0.1 * rng.normal(size=(100, 4)), np.ones(100), loss=sn.square)
+    algorithm, dt = sn.ShuffledSGD(0.25), 0.004
+    spectrum, theory = sn.hessian_spectrum(problem, algorithm), sn.linear_response(problem, algorithm, dt, dt)
+    run = sn.simulate(
+        problem, algorithm, dt, 40.0, realisations=60, directions=spectrum.vectors, loss_every=10**4, precision="double"
+    )
+    x = run.projection.sel(time=slice(10, None))
+    T = spectrum.eigenvalues[-1] * ((x - x.mean(["time", "realisation"])) ** 2).mean("time").values[:, -1]
+    expected = float(theory.mode_temperature[-1])
+    assert abs(T.mean() - expected) < stats.t.isf(0.5e-3, 59) * T.std(ddof=1) / np.sqrt(60) + 0.03 * expected
+    independent = dataclasses.replace(spectrum, algorithm=sn.SGD(0.25))
+    modes = independent.stationary_modes(motion_of(algorithm, dt, 1.0))
+    assert modes.force[-1] > 10 * spectrum.stationary_modes(motion_of(algorithm, dt, 1.0)).force[-1]
 
 
 @pytest.mark.statistical

@@ -15,9 +15,10 @@ autocovariance of the weight of a sample and
           + \ell''(h_\mu)^2\sum_{ij} B_{\mu i}B_{\mu j}P_{ij}\Big] .
 
 :math:`P_{ij}`, proportional to :math:`Q_{ij}`, is the covariance of two modes as far as it is older than the batch.
-This is what :mod:`sgdnoise.linear_response` says of :math:`L`, sample by sample, and is as exact; what is left out
-besides is the fixed size of the batches of shuffled epochs, of relative order 1/M. The equation is solved by iteration:
-each round adds the fluctuations that the round before has caused.
+This is what :mod:`sgdnoise.linear_response` says of :math:`L`, sample by sample, and is as exact. The equation is
+solved by iteration: each round adds the fluctuations that the round before has caused. Batches of a fixed size, as
+shuffled epochs have, do not feel what all M samples pull alike: their :math:`Q_{kl}` is less by :math:`F_kF_l/M`, where
+:math:`F=-\rho\,w` is the force of all samples (and by parts of relative order 1/M that are left out).
 """
 
 import math
@@ -32,6 +33,7 @@ from sgdnoise.data import Data
 from sgdnoise.losses import Loss
 from sgdnoise.modes import Modes, Motion, stationary_covariance, sum_of_past
 from sgdnoise.problem import Problem
+from sgdnoise.random.processes import Epochs
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-10  # of the gradient of a weight
@@ -93,8 +95,12 @@ class EmpiricalSpectrum:
         a, share = self.quadrature()
         white = stationary_covariance(Modes(a, share, np.zeros_like(a)), motion)[:, 0, 0]
         unit, total, change = _older(a, motion), np.zeros((a.size, a.size)), math.inf
+        alike = np.zeros_like(total)
+        if isinstance(self.algorithm.sampling(motion.dt), Epochs):
+            force = self.vectors @ self.minimum * self.problem.ridge / self.algorithm.mean_weight
+            alike = np.outer(force, force) / (self.problem.alpha * a.size)
         for _ in range(MOST_ROUNDS):
-            Q = self._forces(np.diag(white) + unit * total)
+            Q = self._forces(np.diag(white) + unit * total) - alike
             before, change, total = change, float(np.trace(Q - total)), Q
             if change <= SETTLED * float(np.trace(Q)):
                 return Modes(a, share, np.diag(Q).copy())
