@@ -47,7 +47,10 @@ def drawn(problem, algorithm, learning_rate, duration, realisation=0, dtype=np.f
     plan = make_plan(problem, [(algorithm, learning_rate)], duration, **{**OPTIONS, **options})
     keys = streams(np.random.SeedSequence(plan.seed).spawn(realisation + 1)[realisation])
     N, M, run = plan.features, plan.samples, plan.runs[0]
-    A = draw_data(problem.delta, N, keys.data, aligned((M, pitch(N, dtype)), dtype))[:, :N]
+    if problem.data is None:
+        A = draw_data(problem.delta, N, keys.data, aligned((M, pitch(N, dtype)), dtype))[:, :N]
+    else:
+        A = problem.data.rows(dtype)[:M, :N]
     weights = [weights_of(key, run.sampling, M, run.steps) for key in keys.batches]
     noise = [fill_normal(key, N, np.empty((run.steps, N)), scale=algorithm.noise(learning_rate)) for key in keys.noise]
     start = draw_start(plan, keys)

@@ -11,6 +11,7 @@
 from sgdnoise.algorithms import GD, SGD, Algorithm, GaussianSGD, Langevin, PersistentSGD, ShuffledSGD
 from sgdnoise.divergence import DivergedError
 from sgdnoise.dmft import ConvergenceError, solve_dmft
+from sgdnoise.empirical import EmpiricalSpectrum
 from sgdnoise.fdt import NotStationaryError, TemperatureError, fdt_curve
 from sgdnoise.frequency import frequency_temperature
 from sgdnoise.linear_response import linear_response
@@ -30,6 +31,7 @@ __all__ = [
     "ConvergenceError",
     "Covariance",
     "DivergedError",
+    "EmpiricalSpectrum",
     "GaussianSGD",
     "Langevin",
     "Loss",

@@ -26,7 +26,7 @@ The gradient of a batch is the *sum* over its samples, as in the paper, or their
 """
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sgdnoise import _checks, parts
@@ -86,9 +86,7 @@ class Algorithm:
         object.__setattr__(self, "momentum", momentum)
 
     def __repr__(self) -> str:
-        told = [f for f in fields(self) if not f.kw_only]
-        told += [f for f in fields(self) if f.kw_only and getattr(self, f.name) != f.default]
-        return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in told)})"
+        return parts.shown(self)
 
     @property
     def mean_weight(self) -> float:
@@ -319,10 +317,15 @@ class Langevin(GD):
         return math.sqrt(2 * self.temperature / learning_rate)
 
 
-def check_learning_rate(algorithm: object, learning_rate: object, ridge: float) -> float:
-    """Return the learning rate if the ridge term alone is stable at it, for what must be an algorithm."""
+def check_algorithm(algorithm: object) -> None:
+    """Refuse what is no algorithm."""
     if not isinstance(algorithm, Algorithm):
         raise TypeError(f"algorithm must be a sgdnoise.GD, SGD, PersistentSGD or another Algorithm, got {algorithm!r}")
+
+
+def check_learning_rate(algorithm: Algorithm, learning_rate: object, ridge: float) -> float:
+    """Return the learning rate if the ridge term alone is stable at it, for what must be an algorithm."""
+    check_algorithm(algorithm)
     dt = _checks.real("learning_rate", learning_rate, above=0)
     if dt * ridge >= 2 * (1 + algorithm.momentum):
         bound = "2/ridge" if algorithm.momentum == 0 else "2(1+momentum)/ridge"

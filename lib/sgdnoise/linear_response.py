@@ -64,7 +64,7 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
     Parameters
     ----------
     problem
-        As for :func:`~sgdnoise.solve_statics`.
+        As for :func:`~sgdnoise.solve_statics`, or given data, whose minimum, Hessian and noise are then used.
     algorithm
         Any whose sampling process knows its autocovariance, as those of the library do.
     learning_rate
@@ -77,7 +77,8 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
     xarray.Dataset
         ``norm``, ``magnetization``, ``correlation``, ``response`` and ``integrated_response`` laid out as by the two
         engines, with one realisation and the single waiting time 0, so that :func:`~sgdnoise.fdt_curve` and its
-        companions apply.
+        companions apply; and ``mode_stiffness``, ``mode_share`` (of all weights) and ``mode_temperature`` (stiffness
+        times variance) of every ``mode``. Given data have no ``magnetization``.
         Attributes: ``initial_temperature`` (slope at short lag), ``integrated_temperature`` (the chord
         :math:`T_\mathrm{int}` of the whole plot), ``plateau_temperature`` (slope at long lag, NaN where it grows for
         ever), ``softest_stiffness`` and ``sampling_rate`` (:math:`(1-\rho)/dt`, for persistent SGD
@@ -100,16 +101,15 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
         )
     spectrum = hessian_spectrum(problem, algorithm)
     motion = motion_of(algorithm, dt, problem.ridge)
-    _check_stable(motion, spectrum)
-    modes = stationary_modes(spectrum, motion)
+    _check_stable(motion, spectrum.stiffest)
+    modes = stationary_modes(spectrum, motion) if isinstance(spectrum, Spectrum) else spectrum.stationary_modes(motion)
     correlation, response = mode_curves(modes, motion, steps)
-    static = spectrum.statics
+    norm, levels = spectrum.norm, {}
+    if isinstance(spectrum, Spectrum):
+        levels["magnetization"] = np.full((1, steps + 1), spectrum.statics.magnetization)
     result = results.dataset(
         dt * np.arange(steps + 1),
-        {
-            "norm": np.full((1, steps + 1), static.norm + correlation[0]),
-            "magnetization": np.full((1, steps + 1), static.magnetization),
-        },
+        {"norm": np.full((1, steps + 1), norm + correlation[0]), **levels},
         problem,
         algorithm,
         {
@@ -123,9 +123,11 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
     )
     layout = ("realisation", "waiting_time", "time")
     result = result.assign_coords(waiting_time=[0.0])
-    result["correlation"] = (layout, static.norm + correlation[None, None])
+    result["correlation"] = (layout, norm + correlation[None, None])
     result["response"] = (layout, np.diff(response, prepend=0.0)[None, None] / dt)
     result["integrated_response"] = (layout, response[None, None])
+    result["mode_stiffness"], result["mode_share"] = ("mode", modes.stiffness), ("mode", modes.weight)
+    result["mode_temperature"] = ("mode", modes.stiffness * stationary_covariance(modes, motion)[:, 0, 0])
     return result
 
 
@@ -153,14 +155,14 @@ def stationary_modes(spectrum: Spectrum, motion: Motion) -> Modes:
     return unit._replace(force=strength * unit.force)
 
 
-def _check_stable(motion: Motion, spectrum: Spectrum) -> None:
+def _check_stable(motion: Motion, stiffest: float) -> None:
     """Refuse a learning rate at which the stiffest mode grows."""
-    if motion.radius(spectrum.stiffest) < 1:
+    if motion.radius(stiffest) < 1:
         return
     limit = ""
     if isinstance(motion.update, Descent):
         name = "2(1+momentum)" if motion.update.momentum else "2"
-        limit = f" than {2 * (1 + motion.update.momentum) / spectrum.stiffest:g} ({name} over the stiffest mode)"
+        limit = f" than {2 * (1 + motion.update.momentum) / stiffest:g} ({name} over the stiffest mode)"
     raise ValueError(f"learning_rate must be less{limit} for a stationary state, got {motion.dt!r}")
 
 

@@ -93,9 +93,12 @@ def stationary_covariance(modes: Modes, motion: Motion) -> Array:
     return sum_of_past(F, source + motion.noise**2 * np.outer(p, p))
 
 
-def sum_of_past(F: Array, source: Array, ratio: float = 1.0) -> Array:
-    r"""Solve :math:`P=\rho FPF^T+Q` for a source Q: the sum of :math:`\rho^nF^nQ(F^n)^T` over the past of each mode."""
-    square = np.einsum("mik,mjl->mijkl", F, F).reshape(-1, 4, 4)
+def sum_of_past(F: Array, source: Array, ratio: float = 1.0, other: Array | None = None) -> Array:
+    r"""Solve :math:`P=\rho FPG^T+Q` for a source Q: the sum of :math:`\rho^nF^nQ(G^n)^T` over the past of each mode.
+
+    The other step G is F unless two different modes are correlated.
+    """
+    square = np.einsum("mik,mjl->mijkl", F, F if other is None else other).reshape(-1, 4, 4)
     P: Array = np.linalg.solve(np.eye(4) - ratio * square, source.reshape(-1, 4, 1)).reshape(-1, 2, 2)
     return P
 

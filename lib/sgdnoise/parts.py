@@ -23,6 +23,7 @@ import marshal
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -140,6 +141,13 @@ def title(record: Any) -> str:
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", name_of(record)).lower()
     fields = ", ".join(f"{key}={value:.12g}" for key, value in zip(record._fields, record, strict=True))
     return f"{name}({fields})" if fields else name
+
+
+def shown(record: Any) -> str:
+    """How a dataclass prints: what is given by name only is left out where it has its default."""
+    told = [f for f in fields(record) if not f.kw_only]
+    told += [f for f in fields(record) if f.kw_only and getattr(record, f.name) != f.default]
+    return f"{type(record).__name__}({', '.join(f'{f.name}={getattr(record, f.name)!r}' for f in told)})"
 
 
 def pick(like: Any, table: Any, row: int) -> Any:

@@ -25,6 +25,7 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "response": (("realisation", "waiting_time", "time"), "R(t,tw), what a push at tw does at t; R(tw+dt,tw) = 1"),
     "integrated_response": (("realisation", "waiting_time", "time"), "chi(t,tw), the response summed from tw to t"),
     "cross_correlation": (("realisation", "waiting_time", "time"), "correlation of two replicas w1(t).w2(tw)/N"),
+    "projection": (("realisation", "direction", "time"), "w.u for each of the given directions u"),
     "stopping_time": (("realisation", "replica"), "time at which a replica met the stopping rule"),
 }
 
@@ -57,7 +58,8 @@ def dataset(
         result[name].attrs["long_name"] = VARIABLES[name][1]
     result["time"].attrs["long_name"] = "training time (learning rate x steps)"
     result.attrs = {
-        **{f.name: getattr(problem, f.name) for f in dataclasses.fields(problem) if f.name != "loss"},
+        **{f.name: getattr(problem, f.name) for f in dataclasses.fields(problem) if f.name not in ("loss", "data")},
+        **({"data": problem.data.digest} if problem.data is not None else {}),
         "loss": parts.title(problem.loss),
         "algorithm": type(algorithm).__name__,
         "batch": algorithm.batch,

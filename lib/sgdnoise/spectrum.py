@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from sgdnoise.algorithms import Algorithm
-from sgdnoise.problem import Problem
+from sgdnoise.algorithms import GD, Algorithm, check_algorithm
+from sgdnoise.empirical import EmpiricalSpectrum, empirical_spectrum
+from sgdnoise.problem import Problem, check_problem
 from sgdnoise.statics import Statics, solve_statics
 
 Array = NDArray[np.float64]
@@ -49,6 +50,11 @@ class Spectrum:
     """
 
     statics: Statics
+
+    @property
+    def norm(self) -> float:
+        """Norm ``|w|^2/N`` of the minimiser."""
+        return self.statics.norm
 
     @property
     def ridge(self) -> float:
@@ -174,13 +180,14 @@ class Spectrum:
         return weight * curvature, weight * np.outer(pull, pull) / st.square_slope
 
 
-def hessian_spectrum(problem: Problem, algorithm: Algorithm | None = None) -> Spectrum:
-    r"""Spectrum of the mean Hessian where :func:`~sgdnoise.solve_statics` says that training settles.
+def hessian_spectrum(problem: Problem, algorithm: Algorithm | None = None) -> Spectrum | EmpiricalSpectrum:
+    r"""Spectrum of the mean Hessian where training settles when the learning rate is small.
 
     Parameters
     ----------
     problem
-        As for :func:`~sgdnoise.solve_statics`.
+        As for :func:`~sgdnoise.solve_statics`, or given data. Of these the minimum is found to a gradient of 1e-10, and
+        the result (:class:`~sgdnoise.empirical.EmpiricalSpectrum`) has every eigenvalue, its direction and its noise.
     algorithm
         Its mean weight multiplies the data term of the Hessian; :class:`~sgdnoise.GD` unless given.
 
@@ -195,4 +202,9 @@ def hessian_spectrum(problem: Problem, algorithm: Algorithm | None = None) -> Sp
     >>> bool(abs(mean - spectrum.resolvent(0.0).real) < 1e-12)
     True
     """
+    check_problem(problem)
+    algorithm = GD() if algorithm is None else algorithm
+    check_algorithm(algorithm)
+    if problem.data is not None:
+        return empirical_spectrum(problem, algorithm)
     return Spectrum(solve_statics(problem, algorithm))

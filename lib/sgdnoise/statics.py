@@ -29,10 +29,10 @@ from scipy.special import ndtr
 
 from sgdnoise import _checks
 from sgdnoise._gauss import hinge_moments
-from sgdnoise.algorithms import GD, Algorithm, PersistentSGD
+from sgdnoise.algorithms import GD, Algorithm, PersistentSGD, check_algorithm
 from sgdnoise.losses import Square, SquaredHinge
 from sgdnoise.modes import motion_of
-from sgdnoise.problem import Problem
+from sgdnoise.problem import Problem, check_problem
 from sgdnoise.random.batches import Covariance
 from sgdnoise.results import generalisation_error
 
@@ -142,10 +142,8 @@ def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Stati
     [0.26555, 0.17989, 0.01487]
     """
     algorithm = GD() if algorithm is None else algorithm
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
-    if not isinstance(algorithm, Algorithm):
-        raise TypeError(f"algorithm must be a sgdnoise.GD, SGD, PersistentSGD or another Algorithm, got {algorithm!r}")
+    check_problem(problem, "solve_statics")
+    check_algorithm(algorithm)
     if not isinstance(problem.loss, SquaredHinge | Square):
         raise ValueError(
             f"loss must be sgdnoise.squared_hinge or sgdnoise.square for a static solution, got {problem.loss!r}"

@@ -18,7 +18,7 @@ from sgdnoise.dmft.causal import Solution, solve_causal
 from sgdnoise.dmft.iterative import Control, solve_iterative
 from sgdnoise.dmft.population import Population
 from sgdnoise.dmft.weights import Rule
-from sgdnoise.problem import Problem
+from sgdnoise.problem import Problem, check_problem
 from sgdnoise.progress import bar as progress_bar
 from sgdnoise.random import batches
 
@@ -133,8 +133,7 @@ def solve_dmft(
     Traceback (most recent call last):
     ValueError: paths must be at least 22 for 20 steps, got 20
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
+    check_problem(problem, "solve_dmft")
     dt = check_learning_rate(algorithm, learning_rate, problem.ridge)
     steps = _checks.steps(dt, _checks.real("duration", duration, above=0))
     paths = _checks.integer("paths", paths, at_least=1)

@@ -43,7 +43,7 @@ class Later(NamedTuple):
     waiting: Rows  # how many do, one number
     order: Rows  # their numbers, 0, 1, ...
     weights: Floating  # (waiting, padded features)
-    h: Floating  # memory for their pre-activations, (waiting, samples)
+    h: Floating  # memory for their pre-activations, (waiting, rows of the data)
     place: Rows  # run, replica and recorded step of each, (waiting, 3)
 
 
@@ -51,7 +51,7 @@ class Later(NamedTuple):
 class FeatureSpace(NamedTuple):
     """The data, and what is needed to form gradients from them."""
 
-    A: Floating  # (samples, pitch of the rows)
+    A: Floating  # samples, and last those of a test set, (rows, pitch of the rows)
     objective: Objective
     vectors: Vectors
     w: Floating  # weights in the precision of the data, (columns, padded features)
@@ -107,8 +107,8 @@ class FeatureSpace(NamedTuple):
                 _descend(t, update, tangents.vectors)
 
     def record_loss(self, c: int, i: int, replica: int, at: int, log: Log) -> None:
-        """Record the loss of a column now if its pre-activations are known, else later with others."""
-        if self.known[c]:
+        """Record the loss of a column now if all its pre-activations are known, else later with others."""
+        if self.known[c] and self.h.shape[1] == self.A.shape[0]:
             write_loss(self.h[c], self.objective, i, replica, at, log)
             return
         later = self.later
@@ -128,7 +128,7 @@ class FeatureSpace(NamedTuple):
 def feature_space(
     plan: Plan, A: Floating, start: Start, objective: Objective
 ) -> tuple[FeatureSpace, Tangents, Numbers]:
-    """Return the space with the columns at time zero, their tangent vectors, and the vector v."""
+    """Return the space with the columns at time zero, their tangent vectors, and v and the directions."""
     columns, width, kind = len(plan.columns), padded(plan.features), A.dtype
     times, each = start.probes.shape[:2]
     tangents, many = times * each, max(columns, TOGETHER)
@@ -148,7 +148,7 @@ def feature_space(
             objective=objective,
             vectors=twice(x, np.zeros_like(x), room(columns)),
             w=w,
-            h=aligned((columns, A.shape[0]), kind),
+            h=aligned((columns, plan.samples), kind),
             known=np.zeros(columns, np.bool_),
             full=np.array([run.full for run in plan.columns]),
             block=Block(
@@ -156,8 +156,8 @@ def feature_space(
                 number=np.zeros((many + 1) // 2, np.int64),
                 products=aligned((max(many + many % 2, tangents), BLOCK, lanes(kind)), kind),
                 coefficients=aligned((many + many % 2 + tangents + 1, BLOCK), kind),
-                some=np.zeros(A.shape[0], np.uint8),
-                touched=np.zeros(A.shape[0] + 1, np.int64),
+                some=np.zeros(plan.samples, np.uint8),
+                touched=np.zeros(plan.samples + 1, np.int64),
             ),
             later=Later(
                 waiting=np.zeros(1, np.int64),
@@ -174,7 +174,7 @@ def feature_space(
             live=np.zeros(columns, np.int64),
             marks=np.zeros((columns * times, width)),
         ),
-        np.ones(width),
+        np.pad(plan.signals, ((0, 0), (0, width - plan.features))),
     )
 
 
@@ -280,9 +280,9 @@ def _descend(i: int, update: Update, vectors: Vectors) -> None:
 @jit(nogil=True)
 def _settle(A: Floating, objective: Objective, block: Block, later: Later, log: Log) -> None:
     """Compute the pending losses in one pass over the data, block by block."""
-    samples, chosen, h = A.shape[0], later.order[: later.waiting[0]], later.h
-    for first in range(0, samples, BLOCK):
-        n = min(BLOCK, samples - first)
+    rows, chosen, h = A.shape[0], later.order[: later.waiting[0]], later.h
+    for first in range(0, rows, BLOCK):
+        n = min(BLOCK, rows - first)
         for i in range((chosen.size + 1) // 2):
             for k in range(n):
                 block.rows[i, k] = first + k

@@ -1,10 +1,10 @@
 r"""Training with samples as coordinates: cheap when there are no more samples than features.
 
 Gradients are combinations of the rows :math:`A_\mu` of the data, so that the weights never leave the span of these rows
-and of their start :math:`w_0`; a displacement starts along a probe :math:`\xi`. Let :math:`B` be the data with
-:math:`w_0` and all probes as further rows. Then :math:`w = B^{\mathsf T}x`, and with the Gram matrix
-:math:`K = B B^{\mathsf T}` the other coordinate :math:`y = Kx = Bw` begins with the pre-activations :math:`h = Aw`.
-A gradient :math:`A^{\mathsf T}g` with :math:`g_\mu = s_\mu\,\ell'(h_\mu)` (Eq. 2 of the paper) is :math:`(g, Kg)`.
+and of their start :math:`w_0`; a displacement starts along a probe :math:`\xi`. Let :math:`B` be the data with the
+samples of a test set, :math:`w_0` and all probes as further rows. Then :math:`w = B^{\mathsf T}x`, and with the Gram
+matrix :math:`K = B B^{\mathsf T}` the other coordinate :math:`y = Kx = Bw` begins with the pre-activations :math:`h =
+Aw`. A gradient :math:`A^{\mathsf T}g` with :math:`g_\mu = s_\mu\,\ell'(h_\mu)` (Eq. 2 of the paper) is :math:`(g, Kg)`.
 """
 
 from typing import NamedTuple
@@ -39,6 +39,7 @@ class SampleSpace(NamedTuple):
     gram: Floating  # by strips, (strips, rows, length of a strip)
     objective: Objective
     samples: int
+    rows: int  # samples, and those of a test set
     vectors: Vectors
     active: Active
 
@@ -76,19 +77,19 @@ class SampleSpace(NamedTuple):
 
     def record_loss(self, c: int, i: int, replica: int, at: int, log: Log) -> None:
         """Record the loss of a column; its pre-activations are always known."""
-        write_loss(self.vectors.y[c, : self.samples], self.objective, i, replica, at, log)
+        write_loss(self.vectors.y[c, : self.rows], self.objective, i, replica, at, log)
 
     def settle(self, log: Log) -> None:
         """No losses are pending."""
 
 
 def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) -> tuple[SampleSpace, Tangents, Numbers]:
-    """Return the space with the columns at time zero, their tangent vectors, and ``y`` of the vector v."""
-    columns, samples, kind = len(plan.columns), A.shape[0], A.dtype
+    """Return the space with the columns at time zero, their tangent vectors, and ``y`` of v and the directions."""
+    columns, samples, rows, kind = len(plan.columns), plan.samples, A.shape[0], A.dtype
     times, each = start.probes.shape[:2]
     tangents, width = times * each, start.weights.size
-    B = aligned((samples + 1 + tangents, A.shape[1]), kind)
-    B[:samples], B[samples, :width], B[samples + 1 :, :width] = A, start.weights, start.probes.reshape(tangents, width)
+    B = aligned((rows + 1 + tangents, A.shape[1]), kind)
+    B[:rows], B[rows, :width], B[rows + 1 :, :width] = A, start.weights, start.probes.reshape(tangents, width)
     gram = gram_matrix(B, plan.features)
     images = gram.transpose(1, 0, 2).reshape(B.shape[0], -1)
 
@@ -96,8 +97,8 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
         return aligned((vectors, images.shape[1]), kind)
 
     vectors, x_probes, many = Vectors(*(room(columns) for _ in range(6))), room(tangents), max(columns + 1, tangents)
-    vectors.x[:, samples], vectors.y[:] = 1.0, images[samples]
-    x_probes[np.arange(tangents), samples + 1 + np.arange(tangents)] = 1.0
+    vectors.x[:, rows], vectors.y[:] = 1.0, images[rows]
+    x_probes[np.arange(tangents), rows + 1 + np.arange(tangents)] = 1.0
     active = Active(
         rows=np.zeros((many // 2, samples), np.int64),
         number=np.zeros(many // 2, np.int64),
@@ -105,15 +106,17 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
         tangents=np.arange(columns * tangents),
     )
     return (
-        SampleSpace(gram, objective, samples, vectors, active),
+        SampleSpace(gram, objective, samples, rows, vectors, active),
         Tangents(
             vectors=Vectors(*(room(columns * tangents) for _ in range(6))),
             x_probes=x_probes,
-            y_probes=np.ascontiguousarray(images[samples + 1 :]),
+            y_probes=np.ascontiguousarray(images[rows + 1 :]),
             live=np.zeros(columns, np.int64),
             marks=room(columns * times),
         ),
-        np.pad(B.sum(axis=1, dtype=np.float64), (0, images.shape[1] - B.shape[0])),
+        np.pad(
+            np.einsum("ij,kj->ik", plan.signals, B[:, : plan.features]), ((0, 0), (0, images.shape[1] - B.shape[0]))
+        ),
     )
 
 

@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sgdnoise import _checks
 from sgdnoise._machine import available_memory, threads
 from sgdnoise.algorithms import Algorithm, Update, check_learning_rate, check_update
-from sgdnoise.problem import Problem
+from sgdnoise.problem import Problem, check_problem
 from sgdnoise.random import batches
 from sgdnoise.vectors.lanes import padded, pitch
 
 PRECISIONS = ("auto", "single", "double")
+FEATURES = 1000  # of the model, unless asked for
 MOST_STEPS, MOST_WORK = 100, 10**9  # steps and multiplications of one compiled call
 MOST_DRAWN = 2**21  # bytes of the random numbers of one compiled call: they stay in the cache
 TOGETHER = 8  # columns whose losses are worked out in one pass over the data, if they have to wait for it
@@ -46,7 +47,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """Runs that share their data sets, and everything else that determines the result."""
+    """Runs that share their data sets, and everything else that determines the result.
+
+    Directions are those on which the weights are projected, (directions, features).
+    """
 
     problem: Problem
     runs: tuple[Run, ...]
@@ -59,7 +63,18 @@ class Plan:
     loss_every: int
     probes: int
     stop: float | None
+    directions: NDArray[np.float64]
     dtype: type[np.floating[Any]]
+
+    @property
+    def tests(self) -> int:
+        """Samples of a test set."""
+        return 0 if self.problem.data is None else self.problem.data.tests
+
+    @property
+    def signals(self) -> NDArray[np.float64]:
+        """The vector v of the model, whose product with the weights is the magnetisation, and the directions."""
+        return np.concatenate([np.ones((1, self.features)), self.directions])
 
     @property
     def in_sample_space(self) -> bool:
@@ -105,19 +120,24 @@ class Plan:
         return max(1, min(MOST_STEPS, MOST_WORK // work, MOST_DRAWN // self.drawn_bytes))
 
     @property
+    def data_bytes(self) -> int:
+        """Memory of one data set."""
+        return np.dtype(self.dtype).itemsize * self.samples * pitch(self.features, self.dtype)
+
+    @property
     def unit_bytes(self) -> int:
-        """Memory of one work unit: a data set, its columns, and its Gram matrix in sample space."""
+        """Memory of one work unit apart from its data set: its columns, and its Gram matrix in sample space."""
         size = np.dtype(self.dtype).itemsize
         width, columns = padded(self.features), len(self.columns)
         times = len(self.runs[0].waits)
         tangents = times * (self.probes + self.probes % 2)
-        data = size * self.samples * pitch(self.features, self.dtype) + self.steps_at_once * self.drawn_bytes
+        rows, drawn = self.samples + self.tests, self.steps_at_once * self.drawn_bytes
         if self.in_sample_space:
-            stored = padded(self.samples)
-            return data + size * stored * (self.samples + columns * (9 + 6 * tangents + 2 * times) + 3 * tangents)
+            stored = padded(rows)
+            return drawn + size * stored * (rows + columns * (9 + 6 * tangents + 2 * times) + 3 * tangents)
         state = columns * width * (16 + 2 * size + 3 * size * tangents + 8 * times) + 8 * tangents * width
-        together = size * TOGETHER * (self.samples + width)  # losses that are worked out in one pass
-        return data + state + columns * self.samples * (2 * size + 4) + together
+        together = size * TOGETHER * (rows + width)  # losses that are worked out in one pass
+        return drawn + state + columns * self.samples * (2 * size + 4) + together
 
 
 def make_plan(
@@ -125,7 +145,7 @@ def make_plan(
     runs: Sequence[tuple[Algorithm, float]],
     duration: float,
     *,
-    features: int,
+    features: int | None,
     replicas: int,
     realisations: int,
     seed: int,
@@ -135,11 +155,11 @@ def make_plan(
     loss_every: int | None,
     probes: int,
     precision: str,
+    directions: ArrayLike | None = None,
 ) -> Plan:
     """Check every argument and return the plan."""
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
-    features = _checks.integer("features", features, at_least=2)
+    check_problem(problem)
+    features, samples = _size(problem, features)
     record_every = _checks.integer("record_every", record_every, at_least=1)
     loss_every = record_every if loss_every is None else _checks.integer("loss_every", loss_every, at_least=1)
     if loss_every % record_every:
@@ -161,7 +181,7 @@ def make_plan(
         problem=problem,
         runs=tuple(_make_run(problem, *run, duration, times, record_every) for run in runs),
         features=features,
-        samples=_sample_count(problem.alpha, features),
+        samples=samples,
         replicas=_checks.integer("replicas", replicas, at_least=1, at_most=2),
         realisations=_checks.integer("realisations", realisations, at_least=1),
         seed=_checks.seed("seed", seed),
@@ -169,6 +189,7 @@ def make_plan(
         loss_every=loss_every,
         probes=_checks.integer("probes", probes, at_least=1),
         stop=None if stop_gradient is None else _checks.real("stop_gradient", stop_gradient, above=0),
+        directions=_directions(directions, features),
         dtype=np.float64,
     )
     _check_stop(plan)
@@ -177,15 +198,20 @@ def make_plan(
 
 def worker_count(plan: Plan, workers: int | None) -> int:
     """Return the number of threads: as requested, or one per core if memory allows. Refuse what does not fit at all."""
-    records = 8 * 8 * plan.realisations * sum(run.steps // plan.record_every + 1 for run in plan.runs)
+    places = plan.realisations * sum(run.steps // plan.record_every + 1 for run in plan.runs)
+    given, each = 8 * (8 + len(plan.directions)) * places, plan.unit_bytes
+    if plan.problem.data is None:
+        each += plan.data_bytes
+    else:  # all share one
+        given += plan.problem.data.bytes_of_rows(plan.dtype)
     what = f"features={plan.features} with {plan.samples} samples"
     if workers is not None:
         workers = min(_checks.integer("workers", workers, at_least=1), plan.realisations)
-        _checks.memory(workers * plan.unit_bytes + records, f"{what} on {workers} workers")
+        _checks.memory(workers * each + given, f"{what} on {workers} workers")
         return workers
-    _checks.memory(plan.unit_bytes + records, what)
+    _checks.memory(each + given, what)
     wanted = min(threads(), plan.realisations)
-    while wanted > 1 and wanted * plan.unit_bytes + records > available_memory():
+    while wanted > 1 and wanted * each + given > available_memory():
         wanted -= 1
     return wanted
 
@@ -216,16 +242,35 @@ def _make_run(
     return Run(algorithm, dt, sampling, update, noise, steps, waits)
 
 
-def _sample_count(alpha: float, features: int) -> int:
+def _size(problem: Problem, features: int | None) -> tuple[int, int]:
+    """Numbers of features and samples: of given data theirs, else as many as asked for and alpha times that."""
+    data, alpha = problem.data, problem.alpha
+    if data is not None:
+        if features is not None and _checks.integer("features", features, at_least=2) != data.features:
+            raise ValueError(f"features must be {data.features}, as in the data, or left out, got {features}")
+        return data.features, data.samples
+    features = FEATURES if features is None else _checks.integer("features", features, at_least=2)
     exact = alpha * features
     samples = max(1, round(exact))
     if abs(samples - exact) > 1e-9 * exact:
         warnings.warn(
             f"alpha={alpha:g} times features={features} is {exact:g}, not a whole number: {samples} samples are "
             f"used, which is alpha={samples / features:g}",
-            stacklevel=4,
+            stacklevel=5,
         )
-    return samples
+    return features, samples
+
+
+def _directions(directions: ArrayLike | None, features: int) -> NDArray[np.float64]:
+    if directions is None:
+        return np.empty((0, features))
+    found = np.asarray(directions)
+    if found.dtype.kind not in "biuf" or found.ndim != 2 or found.shape[1] != features:
+        what = f"{found.dtype} of shape {found.shape}"
+        raise ValueError(f"directions must be vectors of {features} numbers, (directions, features), got {what}")
+    if not np.isfinite(found).all():
+        raise ValueError("directions must hold finite numbers, got NaN or infinity")
+    return found.astype(np.float64)
 
 
 def _check_stop(plan: Plan) -> None:

@@ -14,14 +14,14 @@ from sgdnoise.vectors.rows import inner
 
 NEVER = 2**62
 NOTHING, CHEAP, ALL = range(3)
-NAMES = ["magnetization", "norm", "loss", "unsatisfied", "distance"]
+NAMES = ["magnetization", "norm", "loss", "unsatisfied", "distance", "error"]
 TWO_TIMES = ["correlation", "integrated_response"]
 
 
 class Log(NamedTuple):
     """Observables of all runs, and what is due next. Replicas of a run are neighbouring columns."""
 
-    table: Numbers  # observables in the order of NAMES, (names, runs, replicas, recorded steps)
+    table: Numbers  # observables in the order of NAMES, then projections, (names, runs, replicas, recorded steps)
     two_times: Numbers  # in the order of TWO_TIMES, (2, runs, replicas, waiting times, recorded steps)
     response: Numbers  # integrated up to now, (columns, waiting times)
     waits: Rows  # steps of the waiting times, (runs, waiting times)
@@ -31,8 +31,9 @@ class Log(NamedTuple):
     following: Rows  # the step that is due after each recorded one, (runs, recorded steps)
     last: Rows  # the last step of each run
     loss_every: int  # losses are written down at multiples of this number of steps
+    samples: int
     features: int
-    signal: Numbers  # y of the vector v, whose product with x is v.w
+    signals: Numbers  # y of the vector v, whose product with x is v.w, and of the directions
 
 
 class Trace(NamedTuple):
@@ -43,7 +44,7 @@ class Trace(NamedTuple):
     diverged: str
 
 
-def new_log(plan: Plan, signal: Numbers) -> Log:
+def new_log(plan: Plan, signals: Numbers) -> Log:
     """Return an empty one."""
     grids = [record_steps(run, plan.record_every) for run in plan.runs]
     runs, longest, waits = len(plan.runs), max(grid.size for grid in grids), len(plan.runs[0].waits)
@@ -51,7 +52,7 @@ def new_log(plan: Plan, signal: Numbers) -> Log:
     for row, grid in zip(following, grids, strict=True):
         row[: grid.size - 1] = grid[1:]
     return Log(
-        table=np.full((len(NAMES), runs, plan.replicas, longest), np.nan),
+        table=np.full((len(NAMES) + len(plan.directions), runs, plan.replicas, longest), np.nan),
         two_times=np.full((2, runs, plan.replicas, waits, longest), np.nan),
         response=np.zeros((len(plan.columns), waits)),
         waits=np.array([run.waits for run in plan.runs], dtype=np.int64).reshape(runs, waits),
@@ -61,8 +62,9 @@ def new_log(plan: Plan, signal: Numbers) -> Log:
         following=following,
         last=np.array([run.steps for run in plan.runs]),
         loss_every=plan.loss_every,
+        samples=plan.samples,
         features=plan.features,
-        signal=signal,
+        signals=signals,
     )
 
 
@@ -88,7 +90,9 @@ def record(k: int, i: int, vectors: Vectors, tangents: Tangents | None, log: Log
     replicas, waits, at = log.table.shape[2], log.waits.shape[1], log.place[i]
     for replica in range(replicas):
         c = i * replicas + replica
-        log.table[0, i, replica, at] = inner(vectors.x[c], log.signal) / log.features
+        log.table[0, i, replica, at] = inner(vectors.x[c], log.signals[0]) / log.features
+        for j in range(1, log.signals.shape[0]):
+            log.table[5 + j, i, replica, at] = inner(vectors.x[c], log.signals[j])
         log.table[1, i, replica, at] = norm(c, vectors) / log.features
         if replicas == 2:
             log.table[4, i, replica, at] = distance(2 * i, vectors) / math.sqrt(log.features)
@@ -113,24 +117,34 @@ def next_due(i: int, verdicts: Verdicts, log: Log) -> None:
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)
 def write_loss(h: Floating, objective: Objective, i: int, replica: int, at: int, log: Log) -> None:
-    """Write down loss and unsatisfied fraction, from the pre-activations of all samples and the norm in the table."""
-    total, below, margin = 0.0, 0.0, np.float64(objective.margin)
-    for sample in range(h.size):
+    """Write down loss and unsatisfied fraction, from the pre-activations of all samples and the norm in the table.
+
+    Pre-activations of a test set come last: of its error, where zero is a guess.
+    """
+    total, below, wrong, margin = 0.0, 0.0, 0.0, np.float64(objective.margin)
+    for sample in range(log.samples):
         total += objective.loss.value(np.float64(h[sample]), margin)
         below += np.float64(h[sample]) < margin
     log.table[2, i, replica, at] = total / log.features + 0.5 * objective.ridge * log.table[1, i, replica, at]
-    log.table[3, i, replica, at] = below / h.size
+    log.table[3, i, replica, at] = below / log.samples
+    if h.size > log.samples:
+        for test in range(log.samples, h.size):
+            wrong += 0.5 * (h[test] < 0) + 0.5 * (h[test] <= 0)
+        log.table[5, i, replica, at] = wrong / (h.size - log.samples)
 
 
 def traces(plan: Plan, columns: Columns, verdicts: Verdicts, log: Log) -> list[Trace]:
     """Average over replicas. After all its replicas have stopped a run keeps its values; if it diverged, none."""
     found = []
     stopped = stopping_times(columns, verdicts)
-    names = NAMES if plan.replicas == 2 else NAMES[:-1]
+    # The model knows its error from magnetisation and norm; given data have no magnetisation.
+    absent = {"error" if plan.problem.data is None else "magnetization", "distance" if plan.replicas == 1 else ""}
     for i, run in enumerate(plan.runs):
         part = range(i * plan.replicas, (i + 1) * plan.replicas)
         size = record_steps(run, plan.record_every).size
-        table = {name: log.table[j, i, :, :size] for j, name in enumerate(names)}
+        table = {name: log.table[j, i, :, :size] for j, name in enumerate(NAMES) if name not in absent}
+        if len(plan.directions):
+            table["projection"] = log.table[len(NAMES) :, i, :, :size].swapaxes(0, 1)
         if run.waits:
             table |= {name: log.two_times[j, i, ..., :size] for j, name in enumerate(TWO_TIMES)}
         diverged = next(filter(None, (sentence(c, columns, verdicts) for c in part)), "")

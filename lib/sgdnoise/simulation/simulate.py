@@ -19,6 +19,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 
 from sgdnoise import _checks, results
 from sgdnoise.algorithms import Algorithm
@@ -39,7 +40,7 @@ def simulate(
     learning_rate: float,
     duration: float,
     *,
-    features: int = 1000,
+    features: int | None = None,
     replicas: int = 1,
     realisations: int = 8,
     seed: int = 0,
@@ -49,6 +50,7 @@ def simulate(
     loss_every: int | None = None,
     probes: int = 8,
     precision: str = "auto",
+    directions: ArrayLike | None = None,
     on_divergence: str = "raise",
     workers: int | None = None,
     progress: bool | None = None,
@@ -66,12 +68,13 @@ def simulate(
     duration
         Training time, a whole number of learning rates.
     features
-        Number of weights :math:`N`; the number of samples is :math:`\alpha N`, rounded.
+        Number of weights :math:`N`, 1000 by default; the number of samples is :math:`\alpha N`, rounded. Given data
+        have their own numbers of both.
     replicas
         1, or 2 runs with the same data and the same start but independent batches; observables are then the mean
         of the two, and ``distance`` tells them apart.
     realisations
-        Independent data sets.
+        Independent data sets; of given data, independent starts and batches.
     seed
         Any whole number from 0 up to 2^63 - 1; the same seed gives the same bits, whatever ``workers``.
     waiting_times
@@ -84,12 +87,15 @@ def simulate(
     record_every
         Record every so many steps; the last step is recorded in any case.
     loss_every
-        Record ``loss`` and ``unsatisfied``, which need every sample, every so many steps only (NaN between).
+        Record ``loss``, ``unsatisfied`` and the error of a test set, which need every sample, every so many steps only
+        (NaN between).
     probes
         Random probes from which the response is estimated.
     precision
         ``"single"`` or ``"double"`` for data and gradients; weights are always kept in double precision. ``"auto"``
         takes single where noise is far above it: with a ridge and more samples than features.
+    directions
+        Vectors :math:`u`, (directions, features), for which ``projection`` :math:`w\cdot u` is recorded.
     on_divergence
         ``"raise"`` a :class:`DivergedError`, or ``"mark"``: all values are NaN and the attribute ``diverged`` says why.
     workers
@@ -103,7 +109,8 @@ def simulate(
         ``magnetization``, ``norm``, ``loss``, ``error``, ``unsatisfied`` and, with two replicas, ``distance``, all
         with dimensions (realisation, time); with waiting times, ``correlation``, ``integrated_response`` and, if every
         step is recorded, ``response`` (realisation, waiting_time, time), NaN before the waiting time; with a
-        stopping rule, ``stopping_time`` (realisation, replica).
+        stopping rule, ``stopping_time`` (realisation, replica); with directions, ``projection`` (realisation,
+        direction, time). Given data have no ``magnetization``, and ``error`` is that of the test set.
 
     Raises
     ------
@@ -135,6 +142,7 @@ def simulate(
         loss_every=loss_every,
         probes=probes,
         precision=precision,
+        directions=directions,
         on_divergence=on_divergence,
         workers=workers,
         progress=progress,
@@ -146,7 +154,7 @@ def simulate_paired(
     runs: Sequence[tuple[Algorithm, float]],
     duration: float,
     *,
-    features: int = 1000,
+    features: int | None = None,
     replicas: int = 1,
     realisations: int = 8,
     seed: int = 0,
@@ -156,6 +164,7 @@ def simulate_paired(
     loss_every: int | None = None,
     probes: int = 8,
     precision: str = "auto",
+    directions: ArrayLike | None = None,
     on_divergence: str = "raise",
     workers: int | None = None,
     progress: bool | None = None,
@@ -207,6 +216,7 @@ def simulate_paired(
         loss_every=loss_every,
         probes=probes,
         precision=precision,
+        directions=directions,
     )
     threads = worker_count(plan, workers)
     began = clock.perf_counter()
@@ -219,9 +229,12 @@ def _train_all(plan: Plan, threads: int, on_divergence: str, show: bool | None) 
     """Train every realisation; on an error, a divergence or an interrupt all threads stop within a few steps."""
     cancel = threading.Event()
     # Data sets are drawn into the same memory again and again: asking the system for more costs as much as drawing.
+    # Given data are shared.
     memory: queue.SimpleQueue[Floating] = queue.SimpleQueue()
+    given = plan.problem.data
     for _ in range(threads):
-        memory.put(aligned((plan.samples, pitch(plan.features, plan.dtype)), plan.dtype))
+        shape = plan.samples, pitch(plan.features, plan.dtype)
+        memory.put(aligned(shape, plan.dtype) if given is None else given.rows(plan.dtype))
 
     def one(sequence: np.random.SeedSequence) -> list[Trace]:
         data = memory.get()
@@ -256,7 +269,9 @@ def _train_all(plan: Plan, threads: int, on_divergence: str, show: bool | None) 
 
 def _dataset(plan: Plan, run: Run, traces: list[Trace], wall_time: float) -> xr.Dataset:
     variables = {name: np.array([trace.observables[name] for trace in traces]) for name in traces[0].observables}
-    variables["error"] = results.generalisation_error(variables["magnetization"], variables["norm"], plan.problem.delta)
+    if plan.problem.data is None:
+        m, q = variables["magnetization"], variables["norm"]
+        variables["error"] = results.generalisation_error(m, q, plan.problem.delta)
     diverged = next((trace.diverged for trace in traces if trace.diverged), "")
     if diverged:  # no value of any realisation is left, so that none can be averaged
         variables = {name: np.full_like(values, np.nan) for name, values in variables.items()}
@@ -279,6 +294,7 @@ def _dataset(plan: Plan, run: Run, traces: list[Trace], wall_time: float) -> xr.
             "duration": run.rate * run.steps,
             "features": plan.features,
             "samples": plan.samples,
+            **({"tests": plan.tests} if plan.problem.data is not None else {}),
             "replicas": plan.replicas,
             "seed": plan.seed,
             "precision": np.dtype(plan.dtype).name,

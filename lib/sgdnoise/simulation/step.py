@@ -90,8 +90,9 @@ def draw_start(plan: Plan, keys: Streams) -> Start:
 def train(
     plan: Plan, keys: Streams, data: Floating, tick: Callable[[int], None], cancel: threading.Event
 ) -> list[Trace]:
-    """Draw one data set into ``data``, train all columns on it and return a trace for every run."""
-    draw_data(plan.problem.delta, plan.features, keys.data, data)
+    """Train all columns on one data set, given or drawn into ``data``, and return a trace for every run."""
+    if plan.problem.data is None:
+        draw_data(plan.problem.delta, plan.features, keys.data, data)
     start = draw_start(plan, keys)
     found: dict[int, Trace] = {}
     for chosen, some in plan.alike():
@@ -105,10 +106,10 @@ def _train(
     problem, runs = plan.problem, plan.columns
     objective = Objective(problem.loss, plan.dtype(problem.margin), problem.ridge)  # type: ignore[arg-type]
     coordinates = sample_space if plan.in_sample_space else feature_space
-    space, tangents, signal = coordinates(plan, data, start, objective)
+    space, tangents, signals = coordinates(plan, data, start, objective)
     batches, most = new_batches_by_kind(plan, keys), plan.steps_at_once
     random, buffers = new_random(plan), new_buffers(plan.features)
-    columns, log = new_columns(plan), new_log(plan, signal)
+    columns, log = new_columns(plan), new_log(plan, signals)
     verdicts = new_verdicts(columns)
     moved = tangents if runs[0].waits else None
     k = 0

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from sgdnoise._jit import source_hash
+from sgdnoise.data import Data
 
 Function = Callable[..., Any]
 Imports = set[tuple[int, str, tuple[str, ...]]]  # level, module, names
@@ -85,6 +86,8 @@ class _Reached:
             array = np.asarray(value)
             content = self.value(name, array.tolist()) if array.dtype.hasobject else _hash(array.tobytes())
             return [kind.__name__, str(array.dtype), array.shape, content]
+        if kind is Data:
+            return ["data", value.digest]
         if isinstance(value, enum.Enum):
             return [self.code(name, kind), str(value.name), self.value(name, value.value)]
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
