@@ -106,7 +106,7 @@ axes.legend(handles=by_tau, loc="lower left", fontsize=7)
 axes.set(
     xlabel="fraction of support vectors $c_0$",
     ylabel="distance of two replicas $d_0$",
-    xlim=(0.09, None),
+    xlim=(0.075, None),
     ylim=(0, 1.1 * d.max()),
     xticks=np.arange(0.1, 0.31, 0.05),
     yticks=np.arange(0, 0.21, 0.05),

@@ -6,6 +6,7 @@ import math
 import nbformat
 import numpy as np
 import pytest
+from conftest import run, small_project
 from scipy import stats
 
 from bookbuild import ledger, paths
@@ -213,3 +214,38 @@ def test_a_ledger_in_disorder_is_refused(tmp_path, text, sentence):
     (tmp_path / "claims.yml").write_text(f"- {{name: a, where: b, statement: c, page: d, {text}}}")
     with pytest.raises(Refusal, match=sentence):
         ledger.read_ledger(tmp_path / "claims.yml")
+
+
+MEASURES = """\
+from sgdnoise.estimates import Estimate
+from sgdnoise.report import claim
+
+claim("grows", f"seed {seed}", Estimate(seed - 4.0, 1.0))
+"""
+LISTED = """\
+- name: grows
+  where: This book
+  statement: It grows with the seed.
+  tests: [{quantity: Growth, above: 0}]
+  page: notebooks/one
+  verdict: holds
+"""
+
+
+@pytest.mark.endtoend
+def test_the_command_compares_seeds_and_goes_on_where_it_was(tmp_path):
+    project = small_project(tmp_path / "small", one=MEASURES)
+    (project / "book" / "claims.yml").write_text(LISTED)
+    done = run(project, "ledger", "--profile", "smoke", "--seeds", "0 9")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["grows", "-4.0", "+5.0"]
+    table = json.loads((project / "book" / "seeds.json").read_text())
+    assert table["claims"] == {"grows": [-4.0, 5.0]}
+    assert (table["seeds"], table["profile"]) == ([0, 9], "smoke")
+    again = run(project, "ledger", "--profile", "smoke", "--seeds", "9 0")
+    assert again.stderr.count("The notebook is up to date.") == 2, again.stderr
+    assert again.stdout.split() == ["grows", "+5.0", "-4.0"]
+    for words in ("", "1 x", "2 2", "-1"):
+        refused = run(project, "ledger", f"--seeds={words}")
+        assert refused.returncode == 2
+        assert "SEEDS must be different whole numbers" in refused.stderr
