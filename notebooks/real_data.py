@@ -338,9 +338,9 @@ publish("real-temperatures", figure)
 #
 # A mixture with the right $\alpha$ and $\Delta$ misses the temperature of the digits: the true one is
 # {glue:text}`mixture-digits` times what it predicts. It assumes three things that digits do not have: that they are
-# many, that they are Gaussian, and that their noise is the same in every direction. Two surrogate data sets tell which
-# assumption matters. Both are Gaussian, and as many as the real ones; one has the mean and the variance $\Delta$ of the data, the other
-# their mean and their whole covariance.
+# many, that they are Gaussian, and that their noise is the same in every direction. Two surrogate data sets tell
+# which assumption matters. Both are Gaussian, and as many as the real ones; one has the mean and the variance
+# $\Delta$ of the data, the other their mean and their whole covariance.
 
 
 # %%
@@ -796,7 +796,8 @@ claim(
 # :class: found
 # - Temperatures in units of $10^{-3}$ at $b=0.1$, $dt=0.04$: with replacement {glue:text}`vanilla-digits` on digits and
 #   {glue:text}`vanilla-breast` on breast cancer, shuffled {glue:text}`shuffled-digits` and
-#   {glue:text}`shuffled-breast`, persistent with $\tau=2$ {glue:text}`persistent-digits` and {glue:text}`persistent-breast`.
+#   {glue:text}`shuffled-breast`, persistent with $\tau=2$ {glue:text}`persistent-digits` and
+#   {glue:text}`persistent-breast`.
 # - Every mode of the Hessian has a temperature of its own, and the closed form of the model, with the empirical Hessian
 #   and noise, predicts it: measured over predicted is {glue:text}`modes-digits-replacement` on digits.
 # - A Gaussian mixture with the $\alpha$ and $\Delta$ of the digits misses their temperature by a factor of
