@@ -338,10 +338,9 @@ publish("real-temperatures", figure)
 #
 # A mixture with the right $\alpha$ and $\Delta$ misses the temperature of the digits: the true one is
 # {glue:text}`mixture-digits` times what it predicts. It assumes three things that digits do not have: that they are
-# many, that they are Gaussian, and that their noise is the same in every direction. Two surrogate data sets tell which
-# assumption matters. Both are Gaussian, and as many as the real ones; one has the mean and the variance $\Delta$ of
-# the data, the other
-# their mean and their whole covariance.
+# many, that they are Gaussian, and that their noise is the same in every direction. Two surrogate data sets tell
+# which assumption matters. Both are Gaussian, and as many as the real ones; one has the mean and the variance
+# $\Delta$ of the data, the other their mean and their whole covariance.
 
 
 # %%
