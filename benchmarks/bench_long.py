@@ -3,8 +3,7 @@
     python benchmarks/bench_long.py --out _build/bench_long.json [--quick]
 
 One population of persistent SGD in the UNSAT phase, after compilation. Times are processor times of the functions that
-make
-up a step; their arithmetic is counted from the equations and from the active times of the paths. The limits are
+make up a step; their arithmetic is counted from the equations and from the active times of the paths. The limits are
 measured in the same run: a product of two large matrices, and the sum of an array that is larger than the cache.
 """
 

@@ -83,7 +83,7 @@ def test_without_memory_and_with_the_square_loss_linear_response_is_exact(algori
     Allowed besides is the tolerance of the iteration, 1e-3. Control: the temperatures of twice the learning rate.
     """
     omega, dt = np.array([0.0, 0.5, 1.5, 5.0, 20.0]), 0.1
-    found = sn.solve_stationary(LINEAR, algorithm, dt, 24.0, paths=1600, realisations=6, seed=5)
+    found = sn.solve_stationary(LINEAR, algorithm, dt, 24.0, paths=800, realisations=6, seed=5)
     linear = sn.linear_response(LINEAR, algorithm, dt, 24.0)
     spectral, exact = (sn.frequency_temperature(run, omega) for run in (found, linear))
     assert (abs(spectral.temperature - exact.temperature) < allowed(exact.temperature, spectral.error, 1e-4, 6)).all()
