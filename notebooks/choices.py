@@ -111,10 +111,11 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 # SGD we fit lags from 0 to 2.5, the point at lag zero included, by when most of the plot is traced; the window matters
 # by several per cent, and is part of the number ({doc}`/notebooks/temperature`). For p-SGD it decides the result
 # wherever the slope does not settle within the run, and we use $T_\mathrm{int}$, which has no window. The table is
-# linear response, which has no sampling error; for p-SGD it leaves out that the weights fit a batch that stays, and
-# is too high where that matters ({doc}`/notebooks/temperature`). The last column is the limit of the slope at long lag,
-# that of the softest mode, which is reached only when little of the plot is left; *none* where the slope of linear
-# response grows without limit. Where that border really lies is in {doc}`/notebooks/temperature`.
+# linear response, which has no sampling error. It leaves out terms of relative order $dt$ for vanilla SGD. For p-SGD
+# these are of order $b\tau\Delta$, from 0.2 to 2.4 here: the weights fit a batch that stays, and linear response is too
+# high by what {doc}`/notebooks/temperature` measures. The last column is the limit of the slope at long lag, that of
+# the softest mode, which is reached only when little of the plot is left; *none* where the slope of linear response
+# grows without limit. Where that border really lies is in {doc}`/notebooks/temperature`.
 
 # %% tags=["hide-input"]
 # Write the table.

@@ -230,7 +230,8 @@ claim(
 # different $n$ does not demonstrate a plateau. Around the lag $b\tau=0.4$ the slope is
 # {glue:text}`around`. Over lags from 1 to 2, averaged over waiting times, it is {glue:text}`beyond`; the paper has 0.2.
 # That is not the limit at long lag: in linear response, which leaves out terms of relative order $b\tau\Delta=0.4$,
-# the slope goes on rising beyond lag 2, and its limit is lower ({doc}`/notebooks/choices`).
+# the slope goes on rising beyond lag 2, and its limit is lower ({doc}`/notebooks/choices`). What these terms do is
+# measured in {doc}`/notebooks/temperature`.
 #
 # :::{admonition} What was found
 # :class: found

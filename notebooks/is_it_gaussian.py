@@ -255,9 +255,10 @@ claim(
 #   Right: temperature of modes against their stiffness for the same three, points with error bars and two lines.
 # ---
 # Left: FDT plot of SGD ($b=0.2$, batch means), Gaussian SGD and Langevin descent at $T=$ {glue:}`temperature`, all at
-# $dt=0.05$, $\alpha=6$, $\Delta=\lambda=1$; networks with $N=$ {glue:}`features`, {glue:}`data_sets` data sets.
-# Right: temperature of the modes of one data set with $N=$ {glue:}`mode_features`, in groups of neighbouring
-# stiffness. Lines: linear response, the same for SGD and Gaussian SGD. Bars are two standard errors.
+# $dt=0.05$, $\alpha=6$, $\Delta=\lambda=1$; networks with $N=$ {glue:}`features`, {glue:}`data_sets` data sets. Right:
+# temperature of the modes of one data set with $N=$ {glue:}`mode_features`, in groups of neighbouring stiffness. Lines:
+# linear response, the same for SGD and Gaussian SGD, which leaves out terms of relative order $dt/b$. Bars are two
+# standard errors.
 # ```
 #
 # The chords agree by construction: {glue:text}`chord-sgd` for SGD, {glue:text}`chord-gaussian` with Gaussian

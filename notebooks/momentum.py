@@ -334,11 +334,11 @@ glue("energy", f"{float(landed.loss.max()):.0e}")
 # Left: FDT plots, half the squared displacement against response, whose slope is $T$, at $dt/(1-\beta)=0.1$; lines:
 # mean-field theory, dots: networks. Middle: $T_\mathrm{int}$ over its limit $T(0)/(1-\beta)$ for a vanishing learning
 # rate, at $dt/(1-\beta)=0.1$ (blue) and at $dt=0.1$ (orange). Circles: theory; crosses: networks with $N=$
-# {glue:}`features`, {glue:}`data-sets` data sets; lines: Eq. {eq}`eq-momentum-mode`, averaged over the modes. Both at
-# $\alpha=6$, $\Delta=\lambda=\kappa=1$, $b=$ {glue:}`batch`. Right: vanilla SGD with $b=$ {glue:}`batch` on separable
-# data; distance $d_0$ of two stopped copies and fraction $c_0$ of samples within the margin, relative to those without
-# momentum; networks with $N=$ {glue:}`stop-features`, {glue:}`stop-data-sets` data sets; squares are moved to the
-# right a little. Bars: two standard errors.
+# {glue:}`features`, {glue:}`data-sets` data sets; lines: Eq. {eq}`eq-momentum-mode`, averaged over the modes, which
+# leaves out terms of relative order $dt/(1-\beta)$. Both at $\alpha=6$, $\Delta=\lambda=\kappa=1$, $b=$ {glue:}`batch`.
+# Right: vanilla SGD with $b=$ {glue:}`batch` on separable data; distance $d_0$ of two stopped copies and fraction $c_0$
+# of samples within the margin, relative to those without momentum; networks with $N=$ {glue:}`stop-features`,
+# {glue:}`stop-data-sets` data sets; squares are moved to the right a little. Bars: two standard errors.
 # ```
 #
 # ## The temperature does not depend on inertia

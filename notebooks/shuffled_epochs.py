@@ -205,9 +205,10 @@ claim(
 # ---
 # Left: FDT plot of three ways to draw a batch of the same size, $b=0.1$, at the same $dt=0.1$ ($\alpha=6$,
 # $\Delta=\lambda=1$; persistence $\tau=2$): half the squared displacement $B$ against the response, lags up to 3. The
-# slope is the temperature. Right: that slope at each lag. Symbols: networks, $N=$ {glue:}`features`,
-# {glue:}`data_sets` data sets, two standard errors; lines: mean-field theory (left) and linear response with the
-# spectrum of Eq. {eq}`eq-shuffled` (right). Averages are over two whole epochs of waiting times.
+# slope is the temperature. Right: that slope at each lag. Symbols: networks, $N=$ {glue:}`features`, {glue:}`data_sets`
+# data sets, two standard errors; lines: mean-field theory (left) and linear response with the spectrum of Eq.
+# {eq}`eq-shuffled` (right), which leaves out terms of relative order $dt$, and with persistence $b\tau\Delta=0.2$.
+# Averages are over two whole epochs of waiting times.
 # ```
 #
 # After a single step all three have moved about equally far, because one step uses one batch. Then they separate. With

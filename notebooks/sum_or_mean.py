@@ -320,10 +320,11 @@ glue("stop-sum", f"{float(total[0]):.3f}")
 # Sum (blue) against mean (orange). Left: vanilla SGD, $dt=0.03$. Middle: p-SGD, $dt=0.05$, $\tau=0.5$ (full symbols,
 # solid lines) and $\tau=2$ (open symbols, dotted lines). Both at $\alpha=6$, $\Delta=\lambda=\kappa=1$. Circles:
 # mean-field theory; crosses: networks with $N=$ {glue:}`features`, {glue:}`data-sets` data sets; solid and dotted
-# lines: linear response at this $dt$; dashed: Eq. {eq}`eq-mean-temperature`. Right: p-SGD with $\tau=2$ on separable
-# data. Squares: networks that have stopped, $N=$ {glue:}`stop-features`, {glue:}`stop-data-sets` data sets. At
-# $t=$ {glue:}`until`, before the sum with small batches has settled: networks (open circles) and theory (horizontal
-# dashes). Bars: two standard errors.
+# lines: linear response at this $dt$, which leaves out terms of relative order $dt$ and, with persistence,
+# $b\tau\Delta$ for the sum and $\tau\Delta$ for the mean; dashed: Eq. {eq}`eq-mean-temperature`. Right: p-SGD with
+# $\tau=2$ on separable data. Squares: networks that have stopped, $N=$ {glue:}`stop-features`, {glue:}`stop-data-sets`
+# data sets. At $t=$ {glue:}`until`, before the sum with small batches has settled: networks (open circles) and theory
+# (horizontal dashes). Bars: two standard errors.
 # ```
 #
 # ## Where the maximum comes from

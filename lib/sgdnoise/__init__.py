@@ -10,7 +10,7 @@
 
 from sgdnoise.algorithms import GD, SGD, Algorithm, GaussianSGD, Langevin, PersistentSGD, ShuffledSGD
 from sgdnoise.divergence import DivergedError
-from sgdnoise.dmft import ConvergenceError, solve_dmft
+from sgdnoise.dmft import ConvergenceError, solve_dmft, solve_stationary
 from sgdnoise.empirical import EmpiricalSpectrum
 from sgdnoise.fdt import NotStationaryError, TemperatureError, fdt_curve
 from sgdnoise.frequency import frequency_temperature
@@ -61,6 +61,7 @@ __all__ = [
     "simulate_paired",
     "solve_dmft",
     "solve_statics",
+    "solve_stationary",
     "square",
     "squared_hinge",
     "sweep",

@@ -78,7 +78,8 @@ def frequency_temperature(
     Parameters
     ----------
     dataset
-        Result of ``solve_dmft``, ``simulate`` or :func:`~sgdnoise.linear_response`, recorded at every step.
+        Result of ``solve_dmft``, ``solve_stationary``, ``simulate`` or :func:`~sgdnoise.linear_response`, recorded at
+        every step.
     frequencies
         Angular frequencies :math:`\omega` from 0 to :math:`\pi/dt`. None: zero, if the curves reach their end, and 40
         that are evenly spaced on a logarithmic scale, from the lowest that the lags resolve to :math:`\pi/dt`.

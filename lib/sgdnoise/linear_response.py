@@ -31,8 +31,9 @@ part :math:`\phi^{2k}` of the fluctuations of a mode is older and independent of
 a linear equation, since :math:`C_0` is proportional to :math:`L`. Without memory, :math:`\rho=0`, the result is exact
 at any learning rate for the square loss. For the squared hinge it leaves out that samples enter and leave the margin,
 of the same order :math:`dt`. With memory it leaves out what the weights have learned from a batch since it was drawn,
-corrections of relative order :math:`b\tau\Delta`. Within an epoch of shuffled batches it takes all fluctuations to be
-independent of the slot of a sample, which is wrong by terms of relative order :math:`dt`.
+corrections of relative order :math:`b\tau\Delta`, whose size the chapter on temperature measures
+(:func:`~sgdnoise.solve_stationary` has no such error). Within an epoch of shuffled batches it takes all fluctuations to
+be independent of the slot of a sample, which is wrong by terms of relative order :math:`dt`.
 """
 
 from typing import Any
