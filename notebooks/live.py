@@ -296,7 +296,10 @@ for row, (phase, about) in zip(panels, phases.items(), strict=True):
             {"color": "0.55", "linewidth": 3, "name": f"theory, {name}"},
             {"color": color, "linewidth": 1, "label": name},
         ]
-        for data, look in zip(pairs[phase][setting], looks, strict=True):
+        for every, look in zip(pairs[phase][setting], looks, strict=True):
+            data = every.isel(
+                time=slice(None, None, 2)
+            )  # as many points as a line needs
             plotting.curve(row[0], data.time, data.distance, fmt="-", **look)
             plotting.curve(row[1], data.time, data.loss, fmt="-", **look)
             plotting.curve(
