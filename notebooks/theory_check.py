@@ -200,11 +200,7 @@ for (phase, (problem, dt, duration)), count in zip(
             "realisations": count * part,
             "replicas": 2,
         }
-        options |= {
-            "seed": seed + part,
-            "waiting_times": [duration / 3],
-            "precision": "double",
-        }
+        options |= {"seed": seed + part, "waiting_times": [duration / 3]}
         runs = sn.simulate_paired(problem, pairs, duration, **options)
         trained |= {
             (phase, name, part): run for name, run in zip(algorithms, runs, strict=True)
