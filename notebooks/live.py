@@ -297,9 +297,7 @@ for row, (phase, about) in zip(panels, phases.items(), strict=True):
             {"color": color, "linewidth": 1, "label": name},
         ]
         for every, look in zip(pairs[phase][setting], looks, strict=True):
-            data = every.isel(
-                time=slice(None, None, 2)
-            )  # as many points as a line needs
+            data = every.isel(time=slice(None, None, 2))  # enough for a line
             plotting.curve(row[0], data.time, data.distance, fmt="-", **look)
             plotting.curve(row[1], data.time, data.loss, fmt="-", **look)
             plotting.curve(
