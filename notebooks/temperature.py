@@ -941,18 +941,21 @@ left.set(
 left.legend(ncols=2, fontsize=7, columnspacing=0.8, handletextpad=0.2)
 for axes, family, fine in (
     (upper, by_tau, np.geomspace(0.4, 9, 40)),
-    (lower, by_part, np.geomspace(0.08, 1.0, 40)),
+    (lower, by_part, np.geomspace(0.08, 1.0, 20)),
 ):
     part, persistence = (0.3, fine) if family is by_tau else (fine, 2.0)
     batch_rate = -np.log(1 - rate / (part * persistence)) / rate
-    soft = [
-        sn.hessian_spectrum(harder, sn.SGD(batch=b)).softest
-        for b in np.broadcast_to(part, fine.shape)
-    ]
+    soft = np.array(
+        [
+            sn.hessian_spectrum(harder, sn.SGD(batch=b)).softest
+            for b in np.atleast_1d(part)
+        ]
+    )
+    linear_decay = np.broadcast_to(-np.log(1 - rate * soft) / rate, fine.shape)
     look = {"linewidth": 1, "fmt": "k-", "label": r"batch, $\gamma$"}
     plotting.curve(axes, fine, batch_rate, **look)
     look = {"linewidth": 1, "fmt": "k:", "label": "response, linear"}
-    plotting.curve(axes, fine, -np.log(1 - rate * np.array(soft)) / rate, **look)
+    plotting.curve(axes, fine, linear_decay, **look)
     values = np.array([decays[a] for a in family.values()])
     look = {"fmt": "o", "color": colors[0], "label": "response, $a$"}
     plotting.curve(axes, list(family), *values.T, **look)
