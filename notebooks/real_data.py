@@ -39,6 +39,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 import sgdnoise as sn
 from sgdnoise import plotting
+from sgdnoise.estimates import Estimate, Statement, jackknife, significance
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -54,10 +55,9 @@ colors = {
 }
 
 
-def quote(value, error):
-    """A number with its error, to be quoted in the text."""
-    digits = max(0, 1 - int(np.floor(np.log10(error))))
-    return f"{value:.{digits}f} ± {error:.{digits}f}"
+def ratio(first, second):
+    """Ratio of two means over runs that may share random numbers."""
+    return jackknife(lambda x, y: x / y, first, second)
 
 
 # %% [markdown]
@@ -111,7 +111,7 @@ problems = {
 }
 
 # %% tags=["hide-input"]
-# The model with the same alpha, and with Delta from the mean and the variance of the data.
+# The model with the alpha and the Delta of the data.
 fitted = {
     name: sn.Problem(alpha=problem.alpha, delta=problem.delta)
     for name, problem in problems.items()
@@ -265,7 +265,7 @@ names = [(name, *case) for name in problems for case in cases]
 hot = {key: found.isel(point=i) for i, key in enumerate(names)}
 
 # %% tags=["hide-input"]
-# Draw the temperatures, with linear response and with that of the fitted mixture.
+# Draw the temperatures, and what theories say of them.
 
 
 def along(name, kind, xs, unit=1.0):
@@ -362,7 +362,7 @@ for name, problem in problems.items():
         values = [
             real / weak(surrogate(problem, covariance, i), "sum", b) for i in range(8)
         ]
-        surrogates[name][words] = np.mean(values), np.std(values, ddof=1) / np.sqrt(8)
+        surrogates[name][words] = Estimate.mean(values)
 
 # %% tags=["hide-input"]
 # Quote the ratios and test the claims about temperatures.
@@ -371,72 +371,49 @@ for name, ratios in surrogates.items():
     short = name.split()[0]
     glue(f"mixture-{short}", f"{ratios['mixture']:.2f}")
     for words in ("isotropic", "anisotropic"):
-        glue(f"{words}-{short}", quote(*ratios[words]))
+        glue(f"{words}-{short}", ratios[words])
 
-
-def above(first, second, factor=1.0):
-    """Log of a ratio of temperatures over a factor, with its error."""
-    mean = np.log(float(first.mean() / second.mean()) / factor)
-    relative = [
-        float(x.std(ddof=1) / x.mean() / np.sqrt(x.size)) for x in (first, second)
-    ]
-    return mean, np.hypot(*relative)
-
-
-order, texts = [], []
+colder, hotter = {}, {}
 for name in problems:
+    short = name.split()[0]
     vanilla, cold, warm = (
         hot[name, *case] for case in (("sum", b), ("shuffled", b), ("tau", 2.0))
     )
-    order += [above(vanilla, cold, 3.0), above(warm, vanilla, 3.0)]
-    texts.append(
-        f"{name}: shuffled {float(vanilla.mean() / cold.mean()):.1f} times colder, "
-        f"persistent {float(warm.mean() / vanilla.mean()):.1f} times hotter"
-    )
-    short = name.split()[0]
+    colder[name], hotter[name] = ratio(vanilla, cold), ratio(warm, vanilla)
     for words, value in (
         ("vanilla", vanilla),
         ("shuffled", cold),
         ("persistent", warm),
     ):
-        mean, error = plotting.mean_and_error(1e3 * value)
-        glue(f"{words}-{short}", quote(float(mean), float(error)))
-claim("real-data-order", "; ".join(texts), min(mean / error for mean, error in order))
-
-
-def steps(name, kind, xs):
-    """Log of the ratio of T_int/dt from each case to the next, with errors."""
-    return [above(hot[name, kind, y], hot[name, kind, x]) for x, y in pairwise(xs)]
-
-
-falls = [
-    -mean / error for name in problems for mean, error in steps(name, "mean", batches)
-]
-rises = [
-    mean / error
+        glue(f"{words}-{short}", Estimate.mean(1e3 * value))
+texts = (
+    f"{name}: shuffled {colder[name]} times colder, persistent {hotter[name]} times hotter"
     for name in problems
-    for mean, error in steps(name, "tau", persistences)
-]
-rates = {
-    name: above(hot[name, "rate", 2 * rate], hot[name, "sum", b]) for name in problems
-}
+)
+claim("real-data-order", "; ".join(texts), colder, hotter)
+
+
+def steps(kind, xs):
+    """T_int over that of the case before, for each data set."""
+    return {
+        f"{name}, {y:g} over {x:g}": ratio(hot[name, kind, y], hot[name, kind, x])
+        for name in problems
+        for x, y in pairwise(xs)
+    }
+
+
+falls = steps("mean", batches[::-1])
+rises = steps("tau", persistences)
 peaks = {
     name: batches[int(np.argmax(along(name, "sum", batches)[0]))] for name in problems
 }
-inside = []
-for name, peak in peaks.items():
-    ends_of = [
-        above(hot[name, "sum", peak], hot[name, "sum", x])
-        for x in (0.1, 0.8)
-        if x != peak
-    ]
-    inside.append(min(mean / error for mean, error in ends_of))
 claim(
     "real-data-batch-size",
-    "with the sum the largest at "
-    + " and ".join(f"$b={peak:g}$ ({name})" for name, peak in peaks.items())
-    + ", with the mean at $b=0.1$",
-    min(falls),
+    "with the mean the smallest ratio is "
+    + format(min(falls.values(), key=lambda e: e.value), "")
+    + "; with the sum the temperature is largest at "
+    + " and ".join(f"$b={peak:g}$ ({name})" for name, peak in peaks.items()),
+    falls,
 )
 
 # %% [markdown]
@@ -557,22 +534,17 @@ left.legend(loc="upper left")
 right.legend(loc="upper left")
 publish("real-modes", figure)
 
-mode_ratio = {}
-for key, values in ratios.items():
-    mode_ratio[key] = tuple(
-        map(float, plotting.mean_and_error(values.mean("direction")))
-    )
-    short = key[0].split()[0]
-    glue(f"modes-{short}-{key[1]}", quote(*mode_ratio[key]))
-modes_of = [mode_ratio[name, "replacement"] for name in problems]
+mode_ratio = {
+    key: Estimate.mean(values.mean("direction")) for key, values in ratios.items()
+}
+for (name, kind), value in mode_ratio.items():
+    glue(f"modes-{name.split()[0]}-{kind}", value)
+modes_of = {name: mode_ratio[name, "replacement"] for name in problems}
 claim(
     "real-data-modes",
     "measured over predicted, mean over the modes: "
-    + ", ".join(
-        f"{quote(*pair)} ({name})"
-        for name, pair in zip(problems, modes_of, strict=True)
-    ),
-    min((0.1 - abs(mean - 1)) / error for mean, error in modes_of),
+    + ", ".join(f"{value} ({name})" for name, value in modes_of.items()),
+    modes_of,
 )
 
 # %% [markdown]
@@ -684,31 +656,21 @@ right.legend()
 publish("real-separable", figure)
 
 
-def change(variable, name, before, after):
-    """Change from one pair of parameters to another, with its error: starts are the same."""
+def change(variable, name, batch):
+    """Change from the shortest to the longest persistence, with its error: starts are the same."""
     values = ended[variable]
-    first, second = (values.isel(point=index[name, *pair]) for pair in (before, after))
-    mean, error = plotting.mean_and_error(second - first)
-    return float(mean), float(error)
+    first, last = (values.isel(point=index[name, batch, tau]) for tau in (1.0, 8.0))
+    return Estimate.mean(last - first)
 
 
 longer = {
-    (variable, name): [change(variable, name, (x, 1.0), (x, 8.0)) for x in shades]
+    variable: {
+        f"{name}, b={x:g}": change(variable, name, x)
+        for name in separable
+        for x in shades
+    }
     for variable in ("distance", "unsatisfied")
-    for name in separable
 }
-grows = [
-    m / e
-    for (variable, _), found in longer.items()
-    if variable == "distance"
-    for m, e in found
-]
-fewer = [
-    -m / e
-    for (variable, _), found in longer.items()
-    if variable == "unsatisfied"
-    for m, e in found
-]
 glue("stopped", f"{100 * float(ended.stopped.mean()):.0f}")
 glue("stops", stops)
 
@@ -740,40 +702,52 @@ def slope(name, first, last):
     return drop.squeeze("lag")
 
 
-def verdict(sigma):
-    """What so many standard errors say."""
+def verdict(statement, *measured):
+    """What the measurements say of a statement, and the least certain of them."""
+    chances = [statement.by_chance(estimate) for estimate in measured]
+    sigma = significance(chances)
     word = "holds" if sigma >= 3 else "fails" if sigma <= -3 else "open"
-    return f"{word} ({min(abs(sigma), 100):.1f})"
-
-
-findings = {}
-for name in problems:
-    short = name.split()[0]
-    mean, error = rates[name]
-    findings["rate", short] = mean / error
-    findings["peak", short] = inside[list(problems).index(name)]
-    up = steps(name, "tau", persistences)
-    findings["persistence", short] = min(mean / error for mean, error in up)
-    mean, error = above(slope(name, 0.1, 0.3), slope(name, 1.0, 2.5))
-    findings["straight", short] = (np.log(1.15) - abs(mean)) / error
-    glue(f"bend-{short}", f"{np.exp(mean):.1f}")
-    late = network[name]["replacement"].norm.sel(time=slice(8.0, None)).mean("time")
-    mean, error = map(
-        float,
-        plotting.mean_and_error(late / float(linear[name, "replacement"].norm[0, 0])),
+    pick = (
+        np.argmax([p for p, _ in chances])
+        if sigma > 0
+        else np.argmin([q for _, q in chances])
     )
-    findings["ridge", short] = (0.05 - abs(mean - 1)) / error
-    glue(f"norm-{short}", quote(mean, error))
-    findings["distance", short] = min(m / e for m, e in longer["distance", name])
-    findings["support", short] = min(-m / e for m, e in longer["unsatisfied", name])
-for (what, short), sigma in findings.items():
-    glue(f"{what}-{short}", verdict(sigma))
+    return f"{word} ({measured[int(pick)]})"
+
+
+def of(name, family):
+    """Those estimates of a family that are about one data set."""
+    return [value for key, value in family.items() if key.startswith(name)]
+
+
+for name in problems:
+    peak, late = peaks[name], network[name]["replacement"].norm
+    late = late.sel(time=slice(8.0, None)).mean("time")
+    minimum = float(linear[name, "replacement"].norm[0, 0])
+    others = [x for x in (batches[0], batches[-1]) if x != peak]
+    bend = ratio(slope(name, 0.1, 0.3), slope(name, 1.0, 2.5))
+    faster = ratio(hot[name, "rate", 2 * rate], hot[name, "sum", b])
+    inside = [ratio(hot[name, "sum", peak], hot[name, "sum", x]) for x in others]
+    if len(others) == 1:  # the largest at one end of the range
+        inside.append(Estimate(1.0, 0.0))
+    judged = {
+        "rate": (Statement(above=1.0), faster),
+        "peak": (Statement(above=1.0), *inside),
+        "persistence": (Statement(above=1.0), *of(name, rises)),
+        "straight": (Statement(within=0.15, of=1.0), bend),
+        "ridge": (Statement(within=0.05, of=1.0), Estimate.mean(late / minimum)),
+        "distance": (Statement(above=0.0), *of(name, longer["distance"])),
+        "support": (Statement(below=0.0), *of(name, longer["unsatisfied"])),
+    }
+    for what, found in judged.items():
+        glue(f"{what}-{name.split()[0]}", verdict(*found))
 claim(
     "real-data-persistence",
-    "least certain step of $T_\\mathrm{int}$ with a doubling of the persistence: "
-    f"{min(rises):.1f} standard errors; least certain change of $d_0$ on separable data from $\\tau=1$ to 8: "
-    f"{min(grows):.1f}",
-    min(*rises, *grows),
+    r"smallest ratio of $T_\mathrm{int}$ "
+    f"{min(rises.values(), key=lambda e: e.value)}; smallest change of $d_0$ "
+    f"{min(longer['distance'].values(), key=lambda e: e.value)}",
+    rises,
+    longer["distance"],
 )
 
 # %% [markdown]
@@ -787,10 +761,12 @@ claim(
 # | separable: distance grows with the persistence | {glue:text}`distance-digits` | {glue:text}`distance-breast` |
 # | separable: persistence lowers the support vectors | {glue:text}`support-digits` | {glue:text}`support-breast` |
 #
-# In brackets: by how many standard errors, in the least certain of the cases shown. Straight means that slopes at lags
-# 0.1 to 0.3 and 1 to 2.5 are within 15 per cent; their ratio is {glue:text}`bend-digits` on digits and
-# {glue:text}`bend-breast` on breast cancer. The ridge $\lambda/b$ is our reading of the paper's gap between SGD and GD
-# ({doc}`/notebooks/fig08_vanishing_step`); the norm is within 5 per cent of that of this minimum with its fluctuations.
+# In brackets: what was measured, in the least certain of the cases. These are ratios of temperatures (at twice the
+# learning rate, at the maximum over either end, at twice the persistence, at lags 0.1 to 0.3 over 1 to 2.5), the norm
+# over that of the minimum with its fluctuations, and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or
+# fails at three standard errors, by Student's $t$; a straight line may have slopes that differ by 15 per cent, a norm
+# may be off by 5. The ridge $\lambda/b$ is our reading of the paper's gap between SGD and GD
+# ({doc}`/notebooks/fig08_vanishing_step`).
 #
 # :::{admonition} What was found
 # :class: found

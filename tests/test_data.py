@@ -451,6 +451,10 @@ def with_value(value):
         ),
         (lambda: sn.solve_statics(sn.Problem.from_data(SMALL, LABELS)), "problem must be the model for solve_statics"),
         (
+            lambda: sn.solve_stationary(sn.Problem.from_data(SMALL, LABELS), sn.SGD(0.5), 0.1, 1.0),
+            "problem must be the model for solve_stationary",
+        ),
+        (
             lambda: sn.linear_response(sn.Problem.from_data(SMALL, LABELS), sn.SGD(0.5), 1.0, 10.0),
             "learning_rate must be less than .* over the stiffest mode",
         ),

@@ -44,7 +44,7 @@ from sgdnoise.algorithms import Algorithm, check_update
 from sgdnoise.dmft.solve import ConvergenceError
 from sgdnoise.dmft.walk import Course, Seen, new_room, walk
 from sgdnoise.linear_response import linear_response
-from sgdnoise.problem import Problem
+from sgdnoise.problem import Problem, check_problem
 from sgdnoise.progress import bar as progress_bar
 
 Array = NDArray[np.float64]
@@ -169,8 +169,7 @@ def solve_stationary(
     >>> bool(abs(found.temperature[0] - 0.29) < 0.05)
     True
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
+    check_problem(problem, "solve_stationary")
     paths = _checks.integer("paths", paths, at_least=_CHUNKS * REPLICAS)
     if paths % REPLICAS:
         raise ValueError(f"paths must be a multiple of {REPLICAS}, got {paths}")
