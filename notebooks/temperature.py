@@ -479,7 +479,7 @@ glue("thermometer-shift", f"{100 * np.abs(shifts).max():.0f}")
 # $\omega=0$, 0.3, 1 and 3 the largest of {glue:}`solvers-count` differences is {glue:text}`solvers-apart` standard
 # errors.
 #
-# The thermometer agrees. Its reading over that of {eq}`eq-reading`, at $\omega_0=0.5$, 1, 2 and 4, is for p-SGD at
+# The reading of the thermometer over that of {eq}`eq-reading`, at $\omega_0=0.5$, 1, 2 and 4, is for p-SGD at
 # $\tau=2$ {glue:text}`thermometer-slow-weak` at the weaker coupling and {glue:text}`thermometer-slow-strong` at the
 # stronger one, and for vanilla SGD {glue:text}`thermometer-vanilla-strong`. The largest of
 # {glue:}`thermometer-readings` deviations is {glue:text}`thermometer-worst` standard errors, which come from the
@@ -1052,7 +1052,7 @@ glue("fade-typical", f"{np.sqrt(np.mean(np.square(scores))):.1f}")
 # ```
 #
 # **Formally.** At $b=0.3$ and $\tau=2$ the response decays at the rate {glue:text}`rate-middle` if the fit begins at
-# lag 2, {glue:text}`rate-early` if at lag 1 and {glue:text}`rate-later` if at lag 3: the fit no longer moves. (Over all
+# lag 2, {glue:text}`rate-early` if at lag 1 and {glue:text}`rate-later` if at lag 3. (Over all
 # ten choices a start at lag 3 moves it by at most {glue:text}`rate-moves` standard errors.) Linear response has
 # {glue:text}`rate-linear`; the batch forgets at {glue:text}`rate-batch`. The border, which linear response puts at
 # $\tau=$ {glue:text}`tau-limit`, is at $\tau=$ {glue:text}`tau-border`, where the error includes what the window of the
