@@ -183,7 +183,7 @@ claim(
 )
 
 # %% tags=["hide-input"]
-# Draw the slope against the window, for the run of Fig. 5 and for this one.
+# Draw the slope against the window, for Figs. 5 and 6.
 size = {
     "smoke": {"paths": 450, "realisations": 3},
     "standard": {"paths": 3000, "realisations": 12},

@@ -21,9 +21,9 @@
 #
 # The paper studies two Gaussian clouds, and so does the rest of this book. Here the data are real: the 1,797
 # handwritten digits of scikit-learn {cite:p}`pedregosa2011scikit`, five or more against less, and its 569 cases of
-# breast cancer, benign against malignant. `Problem.from_data` takes them as they are; {doc}`/book/your_data` says how
-# to use it on data of your own. Runs on the same data differ in their start and their batches, and an error bar is
-# their spread.
+# breast cancer, benign against malignant. (They come with the package: `pip install scikit-learn`.) `Problem.from_data`
+# takes them as they are; {doc}`/book/your_data` says how to use it on data of your own. Runs on the same data differ in
+# their start and their batches, and an error bar is their spread.
 
 # %% tags=["parameters"]
 profile = "standard"

@@ -180,11 +180,17 @@ def imported(code):
             yield node.module.partition(".")[0]
 
 
+IMPORTED_AS = {"scikit-learn": "sklearn"}
+
+
 @pytest.mark.parametrize("notebook", notebooks.read_all(), ids=lambda notebook: notebook.name)
-def test_notebooks_import_what_the_wheel_brings(notebook):
-    code = "\n".join(cell.source for cell in notebook.convert().cells if cell.cell_type == "code")
+def test_notebooks_import_what_the_wheel_brings_or_say_what_to_install(notebook):
+    cells = notebook.convert().cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    asked = re.findall(r"`pip install ([\w-]+)`", cells[0].source)
     brought = {Requirement(need).name for need in distribution("sgdnoise").requires if "extra ==" not in need}
-    assert set(imported(code)) - set(sys.stdlib_module_names) <= brought | {"sgdnoise", "IPython"}
+    known = brought | {"sgdnoise", "IPython"} | {IMPORTED_AS.get(name, name) for name in asked}
+    assert set(imported(code)) - set(sys.stdlib_module_names) <= known
 
 
 @pytest.mark.endtoend

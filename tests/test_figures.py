@@ -16,6 +16,7 @@ from PIL import Image
 from bookbuild import downloads, notebooks, page, sphinx_ext
 from bookbuild.texts import Refusal
 from sgdnoise import plotting, report
+from sgdnoise.estimates import Estimate
 from sgdnoise.sweep.entry import decode
 
 BARS = ["x", "y", "low", "high"]
@@ -172,8 +173,8 @@ def test_whoever_runs_a_notebook_sees_its_figures(executed):
 
 def test_outside_of_jupyter_a_notebook_speaks_in_words(capsys):
     report.glue("size", 5)
-    report.claim("good", "1 ± 0.1", 4.0)
-    assert capsys.readouterr().out == "size = 5\nClaim 'good': 1 ± 0.1 (+4.0 standard errors)\n"
+    report.claim("good", "1 ± 0.1", Estimate(1.0, 0.1, 7))
+    assert capsys.readouterr().out == "size = 5\nClaim 'good': 1 ± 0.1\n"
 
 
 def test_what_is_missing_without_jupyter_is_one_sentence(monkeypatch):
