@@ -360,7 +360,7 @@ for name, problem in problems.items():
     surrogates[name] = {"mixture": real / weak(fitted[name], "sum", b)}
     for words, covariance in (("isotropic", None), ("anisotropic", "whole")):
         values = [
-            real / weak(surrogate(problem, covariance, i), "sum", b) for i in range(8)
+            real / weak(surrogate(problem, covariance, i), "sum", b) for i in range(5)
         ]
         surrogates[name][words] = Estimate.mean(values)
 
