@@ -360,7 +360,7 @@ for name, problem in problems.items():
     surrogates[name] = {"mixture": real / weak(fitted[name], "sum", b)}
     for words, covariance in (("isotropic", None), ("anisotropic", "whole")):
         values = [
-            real / weak(surrogate(problem, covariance, i), "sum", b) for i in range(8)
+            real / weak(surrogate(problem, covariance, i), "sum", b) for i in range(5)
         ]
         surrogates[name][words] = Estimate.mean(values)
 
@@ -579,8 +579,8 @@ for n, problem in phase.items():
     unlearned[n] = np.mean(problem.loss.value(h, problem.margin))
 
 separable = {
-    "digits": problem_of("digits", 150, 300, ridge=0.0),
-    "breast cancer": problem_of("breast cancer", 150, 300, ridge=0.0),
+    "digits": problem_of("digits", 100, 200, ridge=0.0),
+    "breast cancer": problem_of("breast cancer", 100, 200, ridge=0.0),
 }
 pairs = [(x, tau) for x in (0.5, 0.7, 0.9) for tau in (1.0, 2.0, 4.0, 8.0)]
 
@@ -683,7 +683,7 @@ glue("stops", stops)
 #   fraction of support vectors for digits and breast cancer, one line for each of three batch fractions.
 # ---
 # Left: mean loss of 300 digits at the minimum with $\lambda=10^{-4}$, for different numbers of random features. Right:
-# distance $d_0$ and fraction $c_0$ of support vectors where p-SGD stops on 150 samples with 300 features, $\lambda=0$,
+# distance $d_0$ and fraction $c_0$ of support vectors where p-SGD stops on 100 samples with 200 features, $\lambda=0$,
 # for digits (full symbols, solid) and breast cancer (open, dashed); $dt=0.2$, persistence 1, 2, 4 and 8 along each
 # line. {glue:}`stops` starts with two standard errors; {glue:}`stopped` per cent of the runs met the rule.
 # ```
