@@ -269,9 +269,9 @@ pooled = fits[0.1].curve
 
 
 def later_over_earlier(x, y):
-    """Slope over lags from 1.5 to 2.5 over that up to 0.5."""
+    """Slope over lags from 1 to 2.5 over that up to 0.5."""
     lag = pooled.lag.values
-    early, late = lag < 0.5 + 1e-9, lag > 1.5 - 1e-9
+    early, late = lag < 0.5 + 1e-9, lag > 1.0 - 1e-9
     return (
         sn.fdt.line(x[:, late], y[:, late])[0]
         / sn.fdt.line(x[:, early], y[:, early])[0]
@@ -286,7 +286,7 @@ fall = (
 glue("fall", f"{100 * fall:.0f}")
 claim(
     "vanilla-constant-at-all-lags",
-    f"over lags 1.5 to 2.5 the slope is lower by {100 * fall:.1f} per cent than up to 0.5",
+    f"over lags 1 to 2.5 the slope is lower by {100 * fall:.1f} per cent than up to 0.5",
     fall,
 )
 
@@ -346,7 +346,7 @@ claim(
 #
 # The paper takes the line to be straight, with one temperature at all lags. To the eye it is: no point is farther from
 # it than {glue:text}`bent` per cent of the height, where the plot of p-SGD at $\alpha=8$, $b=0.2$, $\tau=2$, which the
-# paper calls curved, has {glue:text}`curved` per cent over the same lags. But over lags from 1.5 to
+# paper calls curved, has {glue:text}`curved` per cent over the same lags. But over lags from 1 to
 # 2.5 its slope is lower by {glue:text}`fall` per cent than up to 0.5, and the theory of {doc}`/notebooks/temperature`
 # says why: stiff modes are hotter than soft ones. A temperature quoted to a third of a per cent has to name its window.
 #

@@ -48,7 +48,7 @@ theory_size, network_size, until = {
         40.0,
     ),
     "standard": (
-        {"paths": 2000, "realisations": 6},
+        {"paths": 1500, "realisations": 12},
         {"features": 1500, "realisations": 24},
         80.0,
     ),
@@ -65,8 +65,8 @@ two_sizes = {
         {"features": 200, "realisations": 6},
     ),
     "standard": (
-        {"features": 500, "realisations": 160},
-        {"features": 1000, "realisations": 80},
+        {"features": 500, "realisations": 480},
+        {"features": 1000, "realisations": 240},
     ),
     "paper": (
         {"features": 1000, "realisations": 200},

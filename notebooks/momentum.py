@@ -50,7 +50,7 @@ size = {
         "separable": {"features": 200, "realisations": 6},
     },
     "standard": {
-        "theory": {"paths": 600, "realisations": 8},
+        "theory": {"paths": 600, "realisations": 12},
         "networks": {"features": 200, "realisations": 12},
         "separable": {"features": 300, "realisations": 40},
     },

@@ -48,7 +48,7 @@ network_size, theory_size, stopped_size = {
         {"features": 200, "realisations": 6},
     ),
     "standard": (
-        {"features": 400, "realisations": 8},
+        {"features": 400, "realisations": 16},
         {"paths": 1500, "realisations": 3},
         {"features": 400, "realisations": 48},
     ),

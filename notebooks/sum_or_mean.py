@@ -53,11 +53,11 @@ size = {
         "gap": {"features": 100, "realisations": 3},
     },
     "standard": {
-        "theory": {"paths": 220, "realisations": 4},
+        "theory": {"paths": 220, "realisations": 10},
         "networks": {"features": 128, "realisations": 8},
         "separable theory": {"paths": 250, "realisations": 4},
         "separable": {"features": 500, "realisations": 24},
-        "gap": {"features": 200, "realisations": 10},
+        "gap": {"features": 200, "realisations": 20},
     },
     "paper": {
         "theory": {"paths": 5000, "realisations": 8},

@@ -81,7 +81,7 @@ def test_of_several_points_all_must_hold_and_one_is_enough_to_fail():
     failed = judge(POSITIVE, sure, against)
     assert failed.sigma == pytest.approx(stats.norm.ppf(2 * stats.norm.sf(4.0)), abs=1e-3), "Bonferroni"
     assert "signs +−" in failed.points
-    assert "1 is nearest to 0, by 4.0 standard errors" in failed.points
+    assert "Worst of 2 points: 1, -4.0 standard errors from 0" in failed.points
 
 
 @pytest.mark.statistical

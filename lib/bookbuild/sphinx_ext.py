@@ -222,7 +222,8 @@ def number_figures(app: Any, env: Any) -> list[str]:  # noqa: ARG001
         number = page.paper_figure(name.rpartition("/")[2])
         letter = next(letters) if figures and not number else ""
         for place, figure in enumerate(figures, 1):
-            figures[figure] = (number or f"{letter}{place}",)
+            further = string.ascii_lowercase[place - 1] if place > 1 else ""  # on a page of the paper's figure
+            figures[figure] = (f"{number}{further}" if number else f"{letter}{place}",)
     return []
 
 

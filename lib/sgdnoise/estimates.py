@@ -179,14 +179,15 @@ class Statement:
         """Say which of several points is the worst, and how the signs of their deviations follow each other.
 
         >>> Statement(above=0.0).pattern({"a": Estimate(3.0, 1.0), "b": Estimate(1.0, 0.5)})
-        'Of 2 points b is nearest to 0, by 2.0 standard errors; signs ++.'
+        'Worst of 2 points: b, +2.0 standard errors from 0; signs ++.'
         """
         away = {label: (e.value - self.start) / max(e.error, TINY) for label, e in family.items()}
+        known = {label: value for label, value in away.items() if np.isfinite(value)} or away
         sign = {"above": -1, "below": 1}.get(str(self).split()[0], 0)
-        worst = max(away, key=lambda label: sign * away[label] if sign else abs(away[label]))
-        what, signs = "nearest to" if sign else "farthest from", "".join("+" if v > 0 else "−" for v in away.values())
-        size = f"{abs(away[worst]):.1f}" if abs(away[worst]) < 100 else "more than 100"
-        return f"Of {len(away)} points {worst} is {what} {self.start:g}, by {size} standard errors; signs {signs}."
+        worst = max(known, key=lambda label: sign * away[label] if sign else abs(away[label]))
+        signs = "".join("?" if np.isnan(v) else "+" if v > 0 else "−" for v in away.values())
+        size = f"{away[worst]:+.1f}" if abs(away[worst]) < 100 else "more than 100"
+        return f"Worst of {len(away)} points: {worst}, {size} standard errors from {self.start:g}; signs {signs}."
 
 
 def significance(chances: Sequence[tuple[float, float]]) -> float:
