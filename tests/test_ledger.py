@@ -52,6 +52,16 @@ def test_smoke_may_leave_a_claim_open():
     ledger.check([GOOD, BAD], FOUND | {"good": Finding("good", "x", sigma=2.0)}, "smoke")
 
 
+@pytest.mark.parametrize("sigma", [-4.0, 0.0, 4.0])
+def test_a_claim_that_we_leave_open_is_shown_as_open_whatever_a_seed_says(sigma):
+    unsure = Claim("unsure", "Fig. 3", "It bends.", [POSITIVE], "notebooks/the_model", "left open", "Too noisy.")
+    found = FOUND | {"unsure": Finding("unsure", "x", sigma=sigma)}
+    ledger.check([GOOD, unsure], {name: found[name] for name in ("good", "unsure")}, "standard")
+    table = ledger.scorecard([GOOD, unsure], found)
+    assert "1 reproduced, 0 reproduced with a remark, 0 not reproduced, 1 left open by this build." in table
+    assert "* - ?" in table
+
+
 def test_significance_is_that_of_students_law():
     assert judge(POSITIVE, (4.0, 1.0, MANY)).sigma == pytest.approx(4.0, abs=1e-3)
     few = judge(POSITIVE, (4.0, 1.0, 4)).sigma

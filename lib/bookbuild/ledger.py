@@ -21,7 +21,8 @@ from bookbuild.notebooks import read_executed, told
 from bookbuild.texts import Refusal, printed, read_records
 from sgdnoise.estimates import Estimate, Statement, significance
 
-VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced")
+OPEN = "left open"  # by the sizes that we can afford, whatever the sign: another seed may decide otherwise
+VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced", OPEN)
 OURS = "This book"  # where a claim stands that is not the paper's; its verdict is that it holds
 HOLDS = "holds"
 DECISIVE = 3.0  # standard errors of a normal law
@@ -147,7 +148,7 @@ def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
             raise Refusal(f"claim {entry.name} is listed in book/claims.yml, and no notebook reports on it")
         decision = found[entry.name].decision()
         expected = "fails" if entry.verdict == "not reproduced" else "holds"
-        if decision != expected and not (decision == "open" and profile == "smoke"):
+        if entry.verdict != OPEN and decision != expected and not (decision == "open" and profile == "smoke"):
             verb = "is left open" if decision == "open" else decision
             raise Refusal(
                 f"claim {entry.name} is recorded as {entry.verdict}, and this build finds that it {verb} "
@@ -158,12 +159,16 @@ def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
 def verdicts(claims: list[Claim], found: dict[str, Finding]) -> str:
     """Count the verdicts, in a sentence."""
     paper, ours = _by_author(claims)
-    decided = [entry for entry in paper if found[entry.name].decision() != "open"]
-    counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS]
+    decided = [entry for entry in paper if not _is_open(entry, found)]
+    counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS[:-1]]
     counts += [f"{len(paper) - len(decided)} left open by this build"] if len(decided) < len(paper) else []
     words = f"Of {len(paper)} claims of the paper: {', '.join(counts)}."
     held = sum(found[entry.name].decision() == "holds" for entry in ours)
     return words + (f" Claims of our own: {len(ours)}, of which {held} hold." if ours else "")
+
+
+def _is_open(claim: Claim, found: dict[str, Finding]) -> bool:
+    return claim.verdict == OPEN or found[claim.name].decision() == "open"
 
 
 def _by_author(claims: list[Claim]) -> tuple[list[Claim], list[Claim]]:
@@ -187,7 +192,7 @@ def _table(claims: list[Claim], found: dict[str, Finding], heading: str) -> list
     lines += ["* - ", f"  - {heading}", "  - What we found"]
     for entry in claims:
         finding = found[entry.name]
-        is_open = finding.decision() == "open"
+        is_open = _is_open(entry, found)
         verdict = "?" if is_open else mark[entry.verdict]
         remark = f" *{entry.remark}*" if entry.remark else ""
         left = ", left open by the errors of this profile" if is_open else ""
@@ -209,8 +214,7 @@ def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
     lines = []
     for entry in claims:
         if entry.name in found:
-            is_open = found[entry.name].decision() == "open"
-            verdict = "left open by this build" if is_open else entry.verdict
+            verdict = "left open by this build" if _is_open(entry, found) else entry.verdict
             lines.append(f"- *{verdict[0].upper()}{verdict[1:]}:* {entry.statement}")
     return "\n".join(["On the {doc}`scorecard </book/scorecard>`, with numbers:", "", *lines])
 
