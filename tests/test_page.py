@@ -130,12 +130,13 @@ def test_on_the_page_of_a_figure_the_figure_comes_below_the_question_and_its_cod
         "```{glue:figure} fdt\nCaption.\n```",
     )
     cells = [markdown(f"# Heat\n\n{asked}\n\nMore."), code("run()"), markdown("By the way."), code("draw()")]
-    executed = nbformat.v4.new_notebook(cells=[*cells, markdown(f"{figure}\n\nIt is hot.")])
+    cells += [markdown(f"{figure}\n\nIt is hot."), code("test()"), markdown("And so on.")]
+    executed = nbformat.v4.new_notebook(cells=cells)
     page.put_figure_first(executed, "fig02_persistent")
     order = [cell.source for cell in executed.cells]
-    assert order[:4] == [f"# Figure 2: Heat\n\n{asked}", figure, "More.", "It is hot."]
+    assert order[:4] == [f"# Figure 2: Heat\n\n{asked}", figure, "More.", "It is hot.\n\nAnd so on."]
     assert order[4].startswith("## How it was made\n")
     assert "make notebook NAME=fig02_persistent " in order[4]
-    assert order[5:] == ["run()", "By the way.", "draw()"]
+    assert order[5:] == ["run()", "By the way.", "draw()", "test()"]
     with pytest.raises(Refusal, match="notebook fig10_phases must begin with a box"):
         page.put_figure_first(notebook("no figure"), "fig10_phases")

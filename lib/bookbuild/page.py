@@ -83,19 +83,22 @@ def paper_figure(name: str) -> str | None:
 def put_figure_first(executed: NotebookNode, name: str) -> None:
     """Put the figure below the question, then what it shows, then how it was made.
 
-    The first cell has the question in a box, the last one the figure and what it shows.
+    The first cell has the question in a box. What the figure shows is in the text of its cell, and of all below.
     """
-    first, *made, last = executed.cells
-    box, figure = BOX.search(first.source), FIGURE.search(last.source)
-    if box is None or figure is None:
-        raise Refusal(
-            f"notebook {name} must begin with a box that asks its question, and end with a cell that shows its figure"
-        )
+    first, *others = executed.cells
+    at = next((i for i, cell in enumerate(others) if FIGURE.search(cell.source)), None)
+    box = BOX.search(first.source)
+    if box is None or at is None:
+        raise Refusal(f"notebook {name} must begin with a box that asks its question, and show a figure further down")
+    shown = "\n\n".join(cell.source for cell in others[at:] if cell.cell_type == "markdown")
+    made = [cell for i, cell in enumerate(others) if i < at or cell.cell_type != "markdown"]
+    figure = FIGURE.search(shown)
+    assert figure
     number = paper_figure(name)
     title, _, _ = first.source.partition("\n")
     if number:
         title = f"# Figure {number}: {title.removeprefix('# ')}"
-    shown = last.source[: figure.start()] + last.source[figure.end() :]
+    shown = shown[: figure.start()] + shown[figure.end() :]
     texts = [
         f"{title}\n\n{box[0]}",
         figure[0],
