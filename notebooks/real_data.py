@@ -31,6 +31,7 @@ seed = 0
 
 # %% tags=["hide-input"]
 # Set up.
+import warnings
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -590,7 +591,9 @@ def stopped(problem, batch, persistence, seed, realisations):
     algorithm = sn.PersistentSGD(batch, persistence)
     rule = {"stop_gradient": 1e-10, "record_every": 10_000}
     many = {"replicas": 2, "realisations": realisations, "seed": seed}
-    run = sn.simulate(problem, algorithm, 0.2, 4000.0, **rule, **many)
+    with warnings.catch_warnings():  # the caption says how many do not stop
+        warnings.filterwarnings("ignore", message=".* did not reach stop_gradient")
+        run = sn.simulate(problem, algorithm, 0.2, 12000.0, **rule, **many)
     last = run[["distance", "unsatisfied"]].isel(time=-1, drop=True)
     return last.assign(stopped=run.stopping_time.notnull().mean("replica"))
 
