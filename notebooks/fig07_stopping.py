@@ -119,7 +119,10 @@ for axes, family, letter in ((panels[0], by_batch, "b"), (panels[1], by_tau, r"\
         family.items(), plotting.SERIES, "osD^v", strict=False
     ):
         label = f"${letter}={value:g}$"
-        curve = theory[algorithm].unsatisfied.sel(time=slice(0.2, None))
+        curve = theory[algorithm].unsatisfied
+        until = float(curve.time[-1])
+        shown = curve.time.sel(time=np.geomspace(0.2, until, 80), method="nearest")
+        curve = curve.sel(time=np.unique(shown))
         plotting.draw(
             axes,
             curve,

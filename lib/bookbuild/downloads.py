@@ -30,6 +30,7 @@ from sgdnoise.sweep.entry import decode, encode
 from sgdnoise.sweep.store import Store
 
 OVER = "realisation"
+HEADS = ("panel", "title", "x_label", "y_label", "curve")  # what is said of a curve, in each row of the CSV
 NOTE = (
     "*A page of “{title}”, {about}. It runs where the Python package `sgdnoise` is installed. Numbers in the text are "
     "those of that build; a run shows its own.*"
@@ -64,8 +65,21 @@ def write_figures(executed: NotebookNode, folder: Path, prefix: str) -> None:
         path.with_suffix(".png").write_bytes(base64.b64decode(content["image/png"]))
         numbers = page.table(content)
         if numbers is not None:
-            path.with_suffix(".nc").write_bytes(base64.b64decode(content["netcdf"]))
+            path.with_suffix(".nc").write_bytes(by_curve(numbers).to_netcdf(engine="scipy"))
             numbers[list(ABOUT)].to_dataframe().to_csv(path.with_suffix(".csv"), index=False)
+
+
+def by_curve(numbers: xr.Dataset) -> xr.Dataset:
+    """Return the numbers of a figure with what is said of a curve once, and the number of its curve for each point.
+
+    In netCDF every text takes the room of the longest one: with its names, a point is three times as large.
+    """
+    about = numbers[list(HEADS)].to_dataframe()
+    each = about.drop_duplicates(ignore_index=True)
+    of = about.merge(each.reset_index(names="number"), on=list(HEADS), how="left").number.to_numpy(np.int32)
+    heads = {name: ("curve_number", each[name].to_numpy(numbers[name].dtype), numbers[name].attrs) for name in HEADS}
+    number = ("row", of, {"long_name": "number of the curve to which the point belongs"})
+    return numbers.drop_vars(HEADS).assign(heads | {"of_curve": number})
 
 
 def summary(entry: bytes) -> bytes:
