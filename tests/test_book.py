@@ -261,7 +261,10 @@ def test_texts_that_cannot_be_read_are_one_sentence(tmp_path, monkeypatch, capsy
         ("- name: [unfinished\n", "claims.yml, line 2 is not YAML: "),
         ("name: a\n", "claims.yml must be a list of entries, and is none."),
         ("- just words\n", "entry 1 of "),
-        ("- {name: a, wher: b}\n", "must give name, where, statement, test, page, verdict, remark, and no others"),
+        (
+            "- {name: a, wher: b}\n",
+            "must give name, where, statement, tests, page, verdict, remark, kind, and no others",
+        ),
         ("- name: \x00\n", "claims.yml is not YAML: "),
     ],
 )

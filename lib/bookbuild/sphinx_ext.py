@@ -258,7 +258,7 @@ def setup(app: Any) -> dict[str, Any]:
     for name in ("scrolling.js", "symbols.js"):
         app.add_js_file(name, loading_method="defer")
     app.connect("builder-inited", lambda app: app.builder.templates.environment.add_extension(ChangedTemplates))
-    app.connect("env-updated", number_figures)
+    app.connect("env-get-updated", number_figures, priority=900)  # after Sphinx has given its own
     app.connect("doctree-resolved", change_elements)
     app.connect("build-finished", finish)
     box = '<div class="figure-box pst-scrollable-table-container">'

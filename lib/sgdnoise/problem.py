@@ -105,7 +105,7 @@ class Problem:
         >>> X = rng.normal(size=(200, 20)) + 0.3 * y[:, None]
         >>> problem = sn.Problem.from_data(X[:150], y[:150], test=(X[150:], y[150:]))
         >>> problem.alpha, round(problem.delta, 2)
-        (7.5, 1.01)
+        (7.5, 0.99)
         >>> run = sn.simulate(problem, sn.SGD(batch=0.1), 0.1, duration=10.0)
         >>> bool(run.error[:, -1].mean() < 0.2)
         True
