@@ -260,7 +260,7 @@ widths = {"weak": 0.04, "strong": 0.08}
 
 
 def oscillators(run, dt, width):
-    """Couplings and squared frequencies of oscillators that lose this much of their amplitude."""
+    """Couplings and squared frequencies of oscillators with this damping."""
     R = run.response.values[:, 0].mean(axis=0)
     chi = dt * np.exp(1j * dt * np.outer(dials, np.arange(R.size))) @ R
     k = np.sqrt(2 * width * dials * np.sin(dials * dt) / dt / chi.imag)
@@ -319,7 +319,7 @@ def thermometer(problem, algorithm, dt, begin, k, square, number):
 
 
 def read_off(problem, algorithm, dt, run, linear, width):
-    """Readings with their errors over networks, and what theory has at this coupling."""
+    """Readings with errors, and what theory has at this coupling."""
     k, square = oscillators(run, dt, width)
     begin = sn.frequency_temperature(linear, dials).temperature.values
     found = [
@@ -859,7 +859,7 @@ def forget(algorithm):
 
 
 def fade(run, algorithm, a):
-    """Rate at which the correlation decays, its error, and that of one mode which relaxes at the rate a."""
+    """Decay rate of the correlation, its error, and that of a mode of stiffness a."""
     C, gamma = run.correlation.values[:, 0], forget(algorithm)
     lags = max(memory(algorithm), 1 / a) * np.array([2.0, 4.0])
     near = [int(np.abs(run.time.values - lag).argmin()) for lag in lags]

@@ -196,7 +196,8 @@ def significance(chances: Sequence[tuple[float, float]]) -> float:
     It holds if it holds for all, each by itself; it fails if it fails for one, at the level divided by their number
     (Bonferroni), which is right however they are correlated. ``chances`` are those of :meth:`Statement.by_chance`.
 
-    >>> [round(significance(c), 1) for c in ([(0.00135, 1.0)], [(0.9, 0.1), (1.0, 0.000675)], [(1.0, 1.0)])]
+    >>> found = [[(0.00135, 1.0)], [(0.9, 0.1), (1.0, 0.000675)], [(1.0, 1.0)]]
+    >>> [round(significance(chances), 1) for chances in found]
     [3.0, -3.0, 0.0]
     """
     for_it, against = max(p for p, _ in chances), min(1.0, len(chances) * min(p for _, p in chances))

@@ -163,8 +163,10 @@ def solve_stationary(
     Examples
     --------
     >>> import sgdnoise as sn
-    >>> problem, algorithm = sn.Problem(alpha=8), sn.PersistentSGD(batch=0.3, persistence=2.0)
-    >>> theory = sn.solve_stationary(problem, algorithm, 0.1, duration=8.0, paths=512, realisations=2)
+    >>> problem = sn.Problem(alpha=8)
+    >>> algorithm = sn.PersistentSGD(batch=0.3, persistence=2.0)
+    >>> size = {"paths": 512, "realisations": 2}
+    >>> theory = sn.solve_stationary(problem, algorithm, 0.1, duration=8.0, **size)
     >>> found = sn.frequency_temperature(theory, (0.0, 3.0))
     >>> bool(abs(found.temperature[0] - 0.29) < 0.05)
     True
