@@ -83,30 +83,23 @@ def paper_figure(name: str) -> str | None:
 def put_figure_first(executed: NotebookNode, name: str) -> None:
     """Put the figure below the question, then what it shows, then how it was made.
 
-    The first cell has the question in a box. What the figure shows is in the text of its cell, and of all below.
+    The first cell has the question in a box. What the figure shows is in the text of its cell, and in all cells below.
     """
     first, *others = executed.cells
     at = next((i for i, cell in enumerate(others) if FIGURE.search(cell.source)), None)
     box = BOX.search(first.source)
     if box is None or at is None:
         raise Refusal(f"notebook {name} must begin with a box that asks its question, and show a figure further down")
-    shown = "\n\n".join(cell.source for cell in others[at:] if cell.cell_type == "markdown")
-    made = [cell for i, cell in enumerate(others) if i < at or cell.cell_type != "markdown"]
-    figure = FIGURE.search(shown)
-    assert figure
+    text = others[at].source
+    figure = next(FIGURE.finditer(text))
     number = paper_figure(name)
     title, _, _ = first.source.partition("\n")
     if number:
         title = f"# Figure {number}: {title.removeprefix('# ')}"
-    shown = shown[: figure.start()] + shown[figure.end() :]
-    texts = [
-        f"{title}\n\n{box[0]}",
-        figure[0],
-        first.source[box.end() :].strip(),
-        shown.strip(),
-        AGAIN.format(name=name),
-    ]
-    executed.cells = [*map(nbformat.v4.new_markdown_cell, texts), *made]
+    shown = text[: figure.start()] + text[figure.end() :]
+    texts = [f"{title}\n\n{box[0]}", figure[0], first.source[box.end() :].strip(), shown.strip()]
+    made = [nbformat.v4.new_markdown_cell(AGAIN.format(name=name)), *others[:at]]
+    executed.cells = [*map(nbformat.v4.new_markdown_cell, texts), *others[at + 1 :], *made]
 
 
 def table(content: dict[str, str]) -> xr.Dataset | None:
