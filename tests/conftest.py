@@ -80,7 +80,8 @@ def small_project(folder: Path, **notebooks: str) -> Path:
         path.unlink()
     for name, code in notebooks.items():
         write_notebook(project, name, code)
-    (project / "book" / "index.md").write_text("# A book\n\n{{ pdf() }}" + " Words." * 50)
+    first = "# A book\n\n{{ pdf() }}" + " Words." * 50 + "\n\n## How to cite\n\nLike this.\n"
+    (project / "book" / "index.md").write_text(first)
     (project / "book" / "claims.yml").write_text("[]")
     chapters = "".join(f"  - file: notebooks/{name}\n" for name in notebooks)
     (project / "_toc.yml").write_text(f"format: jb-book\nroot: book/index\nchapters:\n{chapters}")
