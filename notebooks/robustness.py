@@ -296,16 +296,16 @@ glue("last", f"{float(found.error.isel(rule=1, tau=-1).mean()):.4f}")
 # $dt=0.2$, $N=$ {glue:}`features`, mean of {glue:}`sets` data sets with two standard errors. Above: probability $P$
 # that a Gaussian change of the weights leaves every sample beyond the margin, at the stop (left; dashed: the exact
 # limit of small changes); that limit against the support vectors (middle; dotted: orthogonal ones); its change from
-# $\tau=0.5$ on the same data (right), when training stops by the paper's rule, at a loss per feature of $10^{-8}$, and at $t=200$
-# without a stop. Below: changes from $\tau=0.5$ on the same data, at equal loss, against the distance of two replicas;
-# numbers at the points are $\tau$.
+# $\tau=0.5$ on the same data (right), when training stops by the paper's rule, at a loss per feature of $10^{-8}$, and
+# at $t=200$ without a stop. Below: changes from $\tau=0.5$ on the same data, at equal loss, against the distance of two
+# replicas; numbers at the points are $\tau$.
 # ```
 #
 # **How the width is computed.** A change $\varepsilon g$ with normal $g$ changes the slack $h_\mu-\kappa$ of each
-# sample by a Gaussian amount, correlated between samples through the Gram matrix of the data. For $\varepsilon\to0$ only the
-# support vectors matter. The probability is then that of a Gaussian vector with their Gram matrix to have only positive
-# components, an orthant probability. For orthogonal support vectors it would be $2^{-c_0M}$. Correlations make its
-# logarithm {glue:text}`share` times as large. Counting cannot find so small a number; `sgdnoise.orthant` draws one
+# sample by a Gaussian amount, correlated between samples through the Gram matrix of the data. For $\varepsilon\to0$
+# only the support vectors matter. The probability is then that of a Gaussian vector with their Gram matrix to have only
+# positive components, an orthant probability. For orthogonal support vectors it would be $2^{-c_0M}$. Correlations make
+# its logarithm {glue:text}`share` times as large. Counting cannot find so small a number; `sgdnoise.orthant` draws one
 # component after the other, each given that its constraint is kept.
 #
 # **Wider: yes.** From $\tau=0.5$ to $\tau=8$ the logarithm of this probability, per sample, changes
