@@ -134,7 +134,7 @@ class claim_head(nodes.title):  # type: ignore[misc]
     """The line of a claim that is seen while it is closed: no symbol in it is explained, as in no title."""
 
 
-class ClaimLine(Directive):
+class ClaimLine(Directive):  # type: ignore[misc]
     """A line of the scorecard; its argument is the statement."""
 
     required_arguments = 1
