@@ -92,7 +92,7 @@ def points(axes, family, function, **look):
 
 red, blue = plotting.COLORS["red"], plotting.COLORS["blue"]
 figure, panels = plt.subplots(
-    3, 2, figsize=(9.0, 7.0), height_ratios=(1.5, 0.75, 1.35), sharex=False
+    3, 2, figsize=(plotting.WIDTH, 7.0), height_ratios=(1.5, 0.75, 1.35), sharex=False
 )
 for column, family, label, letter in (
     (panels[:, 0], by_tau, rf"persistence $\tau$, at $b={batch:g}$", r"\tau"),
@@ -117,8 +117,8 @@ for column, family, label, letter in (
             plotting.plain_ticks(axes.xaxis, list(family))
     # Three of them against time, as in the paper's insets.
     shown = [value for value in (0.1, 0.4, 0.5, 0.8, 2.0, 4.0) if value in family]
-    shades = plt.get_cmap("viridis_r")(np.linspace(0.3, 0.95, max(1, len(shown))))
-    for value, color in zip(shown, shades, strict=True):
+    ends = sorted(shown, key=lambda value: at_stop(family[value]).value)
+    for value, color in plotting.ordered(shown).items():
         name = f"${letter}={value:g}$"
         look = {"color": color, "linewidth": 1.2, "name": f"theory, {name}"}
         curve = runs.theory[family[value]].distance.isel(time=slice(None, None, 4))
@@ -126,10 +126,11 @@ for column, family, label, letter in (
         every = runs.networks[family[value]].distance
         some = every.sel(time=np.arange(2.0, 101.0, 4.0), method="nearest")
         look = {"color": color, "markersize": 3, "name": f"networks, {name}"}
-        plotting.draw(column[2], some, band=False, fmt="o", **look)
-        end = (100.0, float(some.isel(time=-1).mean()))
-        beside = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
-        column[2].annotate(name, end, color=color, **beside)
+        line = plotting.draw(column[2], some, band=False, fmt="o", **look)
+        up = 6.0 * (
+            ends.index(value) - (len(ends) - 1) / 2
+        )  # so that names do not overlap
+        plotting.label(line, name, offset=(4.0, up))
     column[2].set(xlabel="time $t$", ylabel="distance $d(t)$", ylim=(0, None))
     column[2].set(xlim=(0, 118))
 panels[0, 0].legend()

@@ -115,9 +115,8 @@ found = {
 least = sn.solve_statics(sn.Problem(batch * alpha, delta, ridge), sn.GD())
 spread = np.sqrt(delta * least.norm)
 partial = least.square_slope / 2 / expected(least.magnetization, spread)
-shades = [plt.get_cmap("viridis_r")(x) for x in np.linspace(0.2, 0.95, len(times))]
-figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True)
-for tau, color, marker in zip(times, shades, "osD^v<>", strict=False):
+figure, panels = plt.subplots(1, 2, figsize=(plotting.WIDTH, 3.6), sharey=True)
+for tau, color in plotting.ordered(times).items():
     run, label = found[tau], rf"$\tau={tau:.2g}$"
     for axes, place in zip(panels, ("in", "out"), strict=True):
         relative = run.loss.sel(place=place) / run.unseen
@@ -126,7 +125,7 @@ for tau, color, marker in zip(times, shades, "osD^v<>", strict=False):
         stay = tau * (batch / (1 - batch) if place == "in" else 1.0)
         ages = ages[enough[ages] & (rate * ages < 3 * stay)]  # older ones are rare
         value, error = plotting.mean_and_error(relative.isel(age=ages))
-        look = {"color": color, "fmt": marker + "-", "linewidth": 1}
+        look = {"color": color, "fmt": "o-", "linewidth": 1}
         plotting.curve(axes, rate * (ages + 1), value, error, label=label, **look)
 for axes, what in zip(panels, ("entered", "left"), strict=True):
     for level, name in ((1.0, "unseen sample"), (partial, "minimum of the batch")):
@@ -135,7 +134,7 @@ for axes, what in zip(panels, ("entered", "left"), strict=True):
     axes.set(xscale="log", xlabel=f"time since the sample {what} the batch")
 panels[0].set(ylabel="loss, relative to an unseen sample", ylim=(0, 1.1))
 panels[1].legend(loc="lower right")
-where = {"xytext": (4, 3), "textcoords": "offset points", "color": "0.3", "fontsize": 8}
+where = {"xytext": (4, 3), "textcoords": "offset points", "color": "0.3", "fontsize": 9}
 across = ("axes fraction", "data")
 for level, name in ((1.0, "never seen"), (partial, "minimum of the batch's loss")):
     panels[0].annotate(name, (0.0, level), xycoords=across, **where)

@@ -152,22 +152,19 @@ found = found.rename(point="realisation").drop_vars("number", errors="ignore")
 
 # %% tags=["hide-input"]
 # Draw the figure.
-shades = [
-    plt.get_cmap("viridis_r")(x) for x in np.linspace(0.15, 0.95, len(persistences))
-]
+shades = list(plotting.ordered(persistences).values())
 markers = dict(zip(rules, "osD", strict=True))
-figure, panels = plt.subplots(2, 3, figsize=(9.6, 5.6))
+figure, panels = plt.subplots(3, 2, figsize=(plotting.WIDTH, 8.0))
 axes = panels[0, 0]
 for j in sorted({0, len(persistences) // 2, len(persistences) - 1}):
     label = rf"$\tau={persistences[j]:g}$"
     value, error = plotting.mean_and_error(found.survival.isel(tau=j))
     look = {"color": shades[j], "fmt": "o-", "linewidth": 1, "label": label}
-    plotting.curve(axes, sizes, value, error, **look)
+    line = plotting.curve(axes, sizes, value, error, **look)
+    plotting.label(line, label)
     limit = float(found.chance.isel(rule=0, tau=j).mean())
     look = {"color": shades[j], "linewidth": 0.8, "name": f"{label}, limit"}
     plotting.curve(axes, None, limit, fmt="--", **look)
-    at = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
-    axes.annotate(label, (sizes[-1], float(value[-1])), color=shades[j], **at)
 axes.set(xlabel=r"size of the change over $|w|$", xscale="log", xlim=(None, 0.3))
 axes.set(ylabel=r"$\ln P(\mathrm{all\ kept})\,/\,M$", title="how wide")
 axes = panels[0, 1]
@@ -189,7 +186,7 @@ def change(values, tau):
     return plotting.mean_and_error(values.isel(tau=tau) - values.isel(tau=0))
 
 
-axes = panels[0, 2]
+axes = panels[1, 0]
 for i, rule in enumerate(rules):
     value, error = change(found.chance.isel(rule=i), slice(1, None))
     look = {"fmt": markers[rule] + "-", "linewidth": 0.8, "color": plotting.SERIES[i]}
@@ -199,15 +196,15 @@ axes.set(ylabel=r"change of $\ln P\,/\,M$", title="and is not due to the stop")
 plotting.plain_ticks(axes.xaxis, persistences[1:])
 d, d_error = plotting.mean_and_error(found.distance)
 for axes, name, label, title in (
-    (panels[1, 0], "error", "change of the test error", "generalises better"),
+    (panels[1, 1], "error", "change of the test error", "generalises better"),
     (
-        panels[1, 1],
+        panels[2, 0],
         "boundary",
         r"change of $\min_\mu h_\mu\,/\,\sqrt{q}$",
         "nearest sample is closer",
     ),
     (
-        panels[1, 2],
+        panels[2, 1],
         "flip",
         "change of the distance to a flip",
         "random directions: no change",
@@ -217,9 +214,8 @@ for axes, name, label, title in (
         value, error = change(found[name].isel(rule=1), j)
         bars = {"fmt": "o", "color": shades[j], "label": rf"$\tau={tau:g}$"}
         at = (float(d[j]), float(value), float(error), float(d_error[j]))
-        plotting.curve(axes, *at, **bars)
-        at = {"xytext": (0, 6), "textcoords": "offset points", "ha": "left"}
-        axes.annotate(f" {tau:g}", (float(d[j]), float(value)), color=shades[j], **at)
+        line = plotting.curve(axes, *at, **bars)
+        plotting.label(line, f"{tau:g}", offset=(4, 6))
     level = {"color": "0.5", "linewidth": 0.8, "name": "no change"}
     plotting.curve(axes, None, 0.0, fmt=":", **level)
     axes.set(xlabel="distance of two replicas $d_0$", ylabel=label, title=title)
@@ -287,18 +283,18 @@ glue("last", f"{float(found.error.isel(rule=1, tau=-1).mean()):.4f}")
 # ---
 # name: fig-width
 # alt: >-
-#   Six panels. Above, the logarithm of the probability that a random change keeps all constraints: against the size of
+#   Six panels. The logarithm of the probability that a random change keeps all constraints: against the size of
 #   the change for three persistence times, against the fraction of support vectors, and its change with persistence for
-#   three ways to choose when to look. Below, against the distance of two replicas, the changes of test error, of the
+#   three ways to choose when to look. Against the distance of two replicas, the changes of test error, of the
 #   distance of the nearest sample from the decision boundary, and of the distance along random directions.
 # ---
 # The space of solutions around the end of training; p-SGD with $b=0.3$, $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$,
-# $dt=0.2$, $N=$ {glue:}`features`, mean of {glue:}`sets` data sets with two standard errors. Above: probability $P$
-# that a Gaussian change of the weights leaves every sample beyond the margin, at the stop (left; dashed: the exact
-# limit of small changes); that limit against the support vectors (middle; dotted: orthogonal ones); its change from
-# $\tau=0.5$ on the same data (right), when training stops by the paper's rule, at a loss per feature of $10^{-8}$, and
-# at $t=200$ without a stop. Below: changes from $\tau=0.5$ on the same data, at equal loss, against the distance of two
-# replicas; numbers at the points are $\tau$.
+# $dt=0.2$, $N=$ {glue:}`features`, mean of {glue:}`sets` data sets with two standard errors. Top: probability $P$ that
+# a Gaussian change of the weights leaves every sample beyond the margin, at the stop (left; dashed: the exact limit of
+# small changes), and that limit against the support vectors (right; dotted: orthogonal ones). Middle left: its change
+# from $\tau=0.5$ on the same data, when training stops by the paper's rule, at a loss per feature of $10^{-8}$, and at
+# $t=200$ without a stop. The others: changes from $\tau=0.5$ on the same data, at equal loss, against the distance of
+# two replicas; numbers at the points are $\tau$.
 # ```
 #
 # **How the width is computed.** A change $\varepsilon g$ with normal $g$ changes the slack $h_\mu-\kappa$ of each

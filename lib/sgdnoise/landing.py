@@ -48,7 +48,7 @@ SIZES = {
         {"features": 250, "realisations": 960},
         {"features": 500, "realisations": 480},
         {"paths": 1500, "realisations": 16},
-        3,
+        2,
     ),
     "paper": Sizes(
         {"features": 1500, "realisations": 100},
