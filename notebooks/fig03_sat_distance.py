@@ -127,9 +127,7 @@ for column, family, label, letter in (
         some = every.sel(time=np.arange(2.0, 101.0, 4.0), method="nearest")
         look = {"color": color, "markersize": 3, "name": f"networks, {name}"}
         line = plotting.draw(column[2], some, band=False, fmt="o", **look)
-        up = 6.0 * (
-            ends.index(value) - (len(ends) - 1) / 2
-        )  # so that names do not overlap
+        up = 6.0 * (ends.index(value) - (len(ends) - 1) / 2)  # names do not overlap
         plotting.label(line, name, offset=(4.0, up))
     column[2].set(xlabel="time $t$", ylabel="distance $d(t)$", ylim=(0, None))
     column[2].set(xlim=(0, 118))

@@ -109,10 +109,11 @@ for i, (b, tau) in enumerate(pairs):
     }
     plotting.curve(axes, c[i], d[i], d_error[i], c_error[i], fmt=markers[tau], **bars)
 # The symbols are named once, on the line of a batch size that has all of them.
-named = next((b for b in batches if (b, persistences[0]) in pairs), batches[-1])
+full = (b for b in reversed(batches) if (b, persistences[0]) in pairs)
+named = next(full, batches[-1])
 for i, (b, tau) in enumerate(pairs):
     if b == named:
-        beside = note | {"xytext": (8, 5), "ha": "left"}
+        beside = note | {"xytext": (-7, -10), "ha": "right"}
         axes.annotate(rf"$\tau={tau:g}$", (c[i], d[i]), color=shade(b, tau), **beside)
 axes.set(
     xlabel="fraction of support vectors $c_0$",

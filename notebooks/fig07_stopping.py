@@ -250,7 +250,7 @@ points = [
     for algorithm in extremes
     for n, count in crowd.items()
 ]
-by_size = sn.sweep(stopped, points, [seed]).squeeze("seed").result.values
+by_size = sn.sweep(stopped, points, [seed]).squeeze("seed").value.values
 
 # %% tags=["hide-input"]
 # Write the table.

@@ -225,8 +225,8 @@ claim(
 # **A large gradient when it returns.** The loss at entry, relative to the mean over the batch, is {glue:text}`jumps`,
 # and {glue:text}`still` in the vanilla limit.
 #
-# **Random-like.** Relative to a sample never seen, a returning one has the loss {glue:text}`fresh`. After an absence
-# of about one unit of time the weights have forgotten it.
+# **Random-like.** Relative to a sample never seen, a returning one has the loss {glue:text}`fresh`. The longer it was
+# away, the more the weights have forgotten it.
 #
 # The batch itself is remembered for $b\tau$, the decay time of the autocorrelation of $s_\mu$. The Results of the paper
 # have the mean stay $\tau b/(1-b)$ in its place ({doc}`/notebooks/choices`).

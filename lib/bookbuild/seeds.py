@@ -1,6 +1,6 @@
 """Would another seed decide otherwise? All claims, tested with several seeds, side by side.
 
-``book/seeds.json`` keeps what the last comparison found, with the version and the revision of the library and the profile.
+``book/seeds.json`` keeps what the last comparison found, with version and revision of the library and the profile.
 Each row has a hash of the tests that it was made with, so that a claim whose tests were changed since is not shown as
 tested.
 """
