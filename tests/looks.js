@@ -20,7 +20,7 @@
     return alpha < 255 ? 0 : (red + green + blue) / 765;
   };
   for (const element of document.querySelectorAll(".bd-article-container *, .bd-footer-content *")) {
-    if (element.closest("mjx-container, svg") && element.tagName !== "MJX-CONTAINER") continue;
+    if (element.closest("math, svg") && element.localName !== "math") continue;
     const box = element.getBoundingClientRect();
     if (box.width < 2 || box.height < 2 || !element.checkVisibility({ visibilityProperty: true })) continue;
     if (box.right > width + 1 && !inside(element.parentElement)) complaints.push(`beyond the edge: ${about(element)}`);
