@@ -87,8 +87,8 @@ def by_name(function, **options):
 # $$ (eq-shuffled)
 #
 # The second equation says that the noise has no weight at frequency zero, because the sum of $s_\mu$
-# over an epoch is always one. With replacement $\mathrm{cov}_n=b(1-b)\,\delta_{n0}$, and with persistence it is positive for a
-# time $b\tau$.
+# over an epoch is always one. With replacement $\mathrm{cov}_n=b(1-b)\,\delta_{n0}$, and with persistence it is
+# positive for a time $b\tau$.
 #
 # The state of the weights is not stationary but periodic with the epoch: the first batch of an epoch is free,
 # and the last one consists of the remaining samples. All averages below therefore run over whole epochs, with waiting

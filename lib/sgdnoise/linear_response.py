@@ -3,8 +3,8 @@ r"""Small fluctuations around the minimiser: what the FDT plot must look like wh
 Around the minimiser of :func:`~sgdnoise.solve_statics` each eigenmode of the Hessian
 (:func:`~sgdnoise.hessian_spectrum`) of stiffness :math:`a` is a linear process (:mod:`sgdnoise.modes`), driven by the
 noise of the batches. Its force has the autocovariance :math:`\mathrm{cov}_n` of the weight of a sample in the batch,
-times a strength that is *not* the same for all modes. The covariance of the force is built of the same vectors as the Hessian,
-and in the high-dimensional limit a mode feels it in proportion to its own curvature,
+times a strength that is *not* the same for all modes. The covariance of the force is built of the same vectors as the
+Hessian, and in the high-dimensional limit a mode feels it in proportion to its own curvature,
 
 .. math:: f(a) = (a-\lambda)\,L/\bar s,\qquad L=\langle\ell'^2\rangle/\langle\ell''\rangle ,
 

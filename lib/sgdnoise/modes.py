@@ -10,8 +10,8 @@ unit force does to a mode at rest, :math:`\mathrm{cov}_n` the autocovariance of 
 :math:`f` the strength of the sampling force, and :math:`\sigma` white noise. For plain descent this is
 :math:`x(t+dt) = (1-a\,dt)\,x(t) + dt\,\xi(t)`.
 
-Let :math:`k_n=\langle\xi(t+n\,dt)z(t)\rangle=\sum_{j\ge1}F^{j-1}p\,f\,\mathrm{cov}_{n+j}`, summed backwards from the last
-lag before :math:`\mathrm{cov}_n` becomes geometric. The stationary covariance :math:`P` and the correlation
+Let :math:`k_n=\langle\xi(t+n\,dt)z(t)\rangle=\sum_{j\ge1}F^{j-1}p\,f\,\mathrm{cov}_{n+j}`, summed backwards from
+the last lag before :math:`\mathrm{cov}_n` becomes geometric. The stationary covariance :math:`P` and the correlation
 :math:`d_n=\langle z(t+n\,dt)x(t)\rangle` obey
 
 .. math:: P = F P F^T + (f\,\mathrm{cov}_0+\sigma^2)\,pp^T + F k_0p^T + p k_0^TF^T,\qquad d_{n+1} = F d_n + p\,(k_n)_x .
