@@ -120,7 +120,7 @@ def meta_tags(title: str) -> str:
 def footer(cite: str, page: str) -> str:
     """Return the footer of a page; ``cite`` is the address of the place that explains how to cite and to report.
 
-    With ``repository-code`` in ``CITATION.cff`` the link for mistakes opens a new issue there, with the page in its title.
+    With ``repository-code`` in ``CITATION.cff`` the link for mistakes opens a new issue there, which names the page.
     """
     cited = read()
     address = cite
