@@ -62,6 +62,6 @@ def test_a_numbered_equation_has_its_number_and_its_target():
         visit_display(writer, nodes.math_block("", "a &= b\\\\ &+ c", ids=["equation-one"], number=7))
     page = "".join(writer.body)
     assert 'id="equation-one"' in page
-    assert '<span class="eqno">(7)<a href="#equation-one"' in page
+    assert '</div><span class="eqno">(7)<a href="#equation-one"' in page
     assert page.count("<mtr>") == 2
     assert 'display="block"' in page

@@ -63,11 +63,12 @@ def visit_display(self: Any, node: nodes.math_block) -> None:
     if r"\\" in text and r"\begin" not in text:
         text = rf"\begin{{aligned}}{text}\end{{aligned}}"
     self.body.append(self.starttag(node, "div", "", CLASS=CLASSES))
+    self.body.append(f'<div class="formula">{mathml(text, True)}</div>')
     if node["number"]:
         self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
         self.add_permalink_ref(node, "Link to this equation")
         self.body.append("</span>")
-    self.body.append(mathml(text, True) + "</div>\n")
+    self.body.append("</div>\n")
     raise nodes.SkipNode
 
 

@@ -2,11 +2,10 @@
 
 // Formulas wider than the text are made smaller, until they fit.
 function fitFormulas() {
-  for (const formula of document.querySelectorAll("div.math > math")) {
+  for (const formula of document.querySelectorAll(".formula > math")) {
     const boxes = [...formula.children].map((part) => part.getBoundingClientRect());
     const wide = Math.max(...boxes.map((box) => box.right)) - Math.min(...boxes.map((box) => box.left));
-    const tag = formula.parentElement.querySelector(".eqno");
-    const room = formula.parentElement.clientWidth - (tag ? tag.getBoundingClientRect().width + 12 : 0);
+    const room = formula.parentElement.clientWidth;
     if (wide > room) formula.style.fontSize = (108 * room) / wide + "%";
   }
 }
