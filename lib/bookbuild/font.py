@@ -2,17 +2,19 @@
 
     python lib/bookbuild/font.py texgyrepagella-math.otf lib/bookbuild/static/book-math.woff
 
-The source is in Debian's package ``fonts-texgyre-math``. Three changes suit browsers:
+The source is in Debian's package ``fonts-texgyre-math``. Four changes suit browsers:
 
 - Chromium ignores the glyphs that the font offers for superscripts, so a prime would be tiny. The glyph for primes in
   superscripts replaces the plain one.
 - Chromium reserves the width of the largest size of a bracket. The font keeps the first six sizes.
+- Chromium prints cubic outlines as drawings, and not as text. The font has quadratic outlines.
 - Browsers do not move a superscript away from a letter that leans over it, as TeX does. Three letters become wider.
 
 The licence asks for a new name after a change: Book Math.
 """
 
 import sys
+from typing import Any
 
 PRIMES = (0x2032, 0x2033, 0x2034)
 SIZES = 6
@@ -54,8 +56,31 @@ def make(source: str, target: str) -> None:
     subsetter = Subsetter(options)
     subsetter.populate(unicodes=[letter for first, last in COVERED for letter in range(first, last + 1)])
     subsetter.subset(font)
+    use_quadratic_outlines(font)
     font.flavor = "woff"
     font.save(target)
+
+
+def use_quadratic_outlines(font: Any) -> None:
+    """Replace the cubic outlines of a font by quadratic ones, to a thousandth of an em."""
+    from fontTools.pens.cu2quPen import Cu2QuPen
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+    from fontTools.ttLib import newTable
+
+    drawn, outlines = font.getGlyphSet(), {}
+    for name in font.getGlyphOrder():
+        pen = TTGlyphPen(None)
+        drawn[name].draw(Cu2QuPen(pen, max_err=1.0, reverse_direction=True))
+        outlines[name] = pen.glyph()
+    del font["CFF "]
+    font["loca"], font["glyf"], limits = newTable("loca"), newTable("glyf"), font["maxp"]
+    font["glyf"].glyphOrder, font["glyf"].glyphs = font.getGlyphOrder(), outlines
+    limits.tableVersion, limits.maxZones = 0x00010000, 1
+    for name in ("TwilightPoints", "Storage", "FunctionDefs", "InstructionDefs", "StackElements"):
+        setattr(limits, f"max{name}", 0)
+    limits.maxSizeOfInstructions = limits.maxComponentElements = 0
+    font["post"].formatType, font["post"].extraNames, font["post"].mapping = 2.0, [], {}
+    font.sfntVersion = "\x00\x01\x00\x00"
 
 
 if __name__ == "__main__":
