@@ -218,8 +218,8 @@ claim(
 # The paper says that the average energy has reached $10^{-9}$ to $10^{-10}$ for all parameters. We take the median over
 # data sets, because the rule can be met by accident. It looks at the gradient of the current batch. If the batch is
 # small or stays the same for long, that gradient can vanish while samples outside the batch are still within the
-# margin. A batch of $bM$ samples of which each is within the margin with probability $c$ is satisfied by accident with
-# probability $(1-c)^{bM}$, which falls exponentially with $N$. How large must the networks be?
+# margin. A batch of $bP$ samples of which each is within the margin with probability $c$ is satisfied by accident with
+# probability $(1-c)^{bP}$, which falls exponentially with $N$. How large must the networks be?
 
 # %%
 crowd = {

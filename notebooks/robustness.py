@@ -166,7 +166,7 @@ for j in sorted({0, len(persistences) // 2, len(persistences) - 1}):
     look = {"color": shades[j], "linewidth": 0.8, "name": f"{label}, limit"}
     plotting.curve(axes, None, limit, fmt="--", **look)
 axes.set(xlabel=r"size of the change over $|w|$", xscale="log", xlim=(None, 0.3))
-axes.set(ylabel=r"$\ln P(\mathrm{all\ kept})\,/\,M$", title="how wide")
+axes.set(ylabel=r"$\ln\,\mathrm{Prob(all\ kept)}\,/\,P$", title="how wide")
 axes = panels[0, 1]
 for i, rule in enumerate(rules):
     c, c_error = plotting.mean_and_error(found.support.isel(rule=i))
@@ -177,7 +177,7 @@ ends = np.array([float(found.support.min()), float(found.support.max())])
 independent = {"color": "0.5", "fmt": ":", "name": "orthogonal support vectors"}
 plotting.curve(axes, ends, -np.log(2) * ends, **independent)
 axes.set(xlabel="support vectors $c$", title="the count tells it")
-axes.set(ylabel=r"$\ln P\,/\,M$, small changes")
+axes.set(ylabel=r"$\ln\,\mathrm{Prob}\,/\,P$, small changes")
 axes.legend(loc="lower left")
 
 
@@ -192,7 +192,7 @@ for i, rule in enumerate(rules):
     look = {"fmt": markers[rule] + "-", "linewidth": 0.8, "color": plotting.SERIES[i]}
     plotting.curve(axes, persistences[1:], value, error, name=rule, **look)
 axes.set(xlabel=rf"persistence $\tau$, at $b={batch:g}$", xscale="log")
-axes.set(ylabel=r"change of $\ln P\,/\,M$", title="and is not due to the stop")
+axes.set(ylabel=r"change of $\ln\,\mathrm{Prob}\,/\,P$", title="and is not due to the stop")
 plotting.plain_ticks(axes.xaxis, persistences[1:])
 d, d_error = plotting.mean_and_error(found.distance)
 for axes, name, label, title in (
@@ -245,7 +245,7 @@ family, words = listed("chance", "+.3f")
 glue("chance", words)
 claim(
     "noise-widens",
-    f"change of the logarithm of that chance over $M$: {words}",
+    f"change of the logarithm of that probability over $P$: {words}",
     family,
 )
 family, words = listed("boundary", "+.4f")
@@ -289,18 +289,18 @@ glue("last", f"{float(found.error.isel(rule=1, tau=-1).mean()):.4f}")
 #   distance of the nearest sample from the decision boundary, and of the distance along random directions.
 # ---
 # The space of solutions around the end of training; p-SGD with $b=0.3$, $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$,
-# $dt=0.2$, $N=$ {glue:}`features`, mean of {glue:}`sets` data sets with two standard errors. Top: probability $P$ that
-# a Gaussian change of the weights leaves every sample beyond the margin, at the stop (left; dashed: the exact limit of
-# small changes), and that limit against the support vectors (right; dotted: orthogonal ones). Middle left: its change
-# from $\tau=0.5$ on the same data, when training stops by the paper's rule, at a loss per feature of $10^{-8}$, and at
-# $t=200$ without a stop. The others: changes from $\tau=0.5$ on the same data, at equal loss, against the distance of
-# two replicas; numbers at the points are $\tau$.
+# $dt=0.2$, $N=$ {glue:}`features`, mean of {glue:}`sets` data sets with two standard errors. Top: probability, for $P$
+# samples, that a Gaussian change of the weights leaves every sample beyond the margin, at the stop (left; dashed: the
+# exact limit of small changes), and that limit against the support vectors (right; dotted: orthogonal ones). Middle
+# left: its change from $\tau=0.5$ on the same data, when training stops by the paper's rule, at a loss per feature of
+# $10^{-8}$, and at $t=200$ without a stop. The others: changes from $\tau=0.5$ on the same data, at equal loss, against
+# the distance of two replicas; numbers at the points are $\tau$.
 # ```
 #
 # **How the width is computed.** A change $\varepsilon g$ with normal $g$ changes the slack $h_\mu-\kappa$ of each
 # sample by a Gaussian amount, correlated between samples through the Gram matrix of the data. For $\varepsilon\to0$
 # only the support vectors matter. The probability is then that of a Gaussian vector with their Gram matrix to have only
-# positive components, an orthant probability. For orthogonal support vectors it would be $2^{-c_0M}$. Correlations make
+# positive components, an orthant probability. For orthogonal support vectors it would be $2^{-c_0P}$. Correlations make
 # its logarithm {glue:text}`share` times as large. Counting cannot find so small a number; `sgdnoise.orthant` draws one
 # component after the other, each given that its constraint is kept.
 #
