@@ -56,7 +56,7 @@ def stored() -> dict[str, Any]:
 
     A significance that is missing stands for a seed that was not finished.
     """
-    table = json.loads(paths.SEEDS.read_text(encoding="utf-8"))
+    table: dict[str, Any] = json.loads(paths.SEEDS.read_text(encoding="utf-8"))
     claims = ledger.read_ledger(paths.LEDGER)
     rows = table["claims"]
     kept = [entry for entry in claims if rows.get(entry.name, {}).get("tests") == mark(entry)]
