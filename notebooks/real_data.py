@@ -21,9 +21,8 @@
 #
 # The paper studies two Gaussian clouds, and so does the rest of this book. Here the data are real: the 1,797
 # handwritten digits of scikit-learn {cite:p}`pedregosa2011scikit`, five or more against less, and its 569 cases of
-# breast cancer, benign against malignant. We train with replacement, with shuffled epochs
-# ({doc}`/notebooks/shuffled_epochs`) and with persistent batches. All runs share the data and differ in their start and
-# their batches; error bars are their spread.
+# breast cancer, benign against malignant. All runs share the data and differ in their start and their batches; error
+# bars are their spread.
 #
 # ```{glue:figure} real-fdt
 # ---
@@ -38,8 +37,8 @@
 # ```
 #
 # Real data order the three algorithms as the model does: shuffled epochs are the coldest, persistent batches the
-# hottest. The lines have no free parameter. They are the linear response of the model with its Hessian and noise
-# replaced by those of the data, and they describe digits and medical data as well as they describe the model.
+# hottest. The lines have no free parameter: they are the linear response of the model with its Hessian and noise
+# replaced by those of the data.
 #
 # ## Batch size, persistence, learning rate
 #
@@ -63,9 +62,8 @@
 #
 # The dotted lines are what one gets by fitting the model to the data. On digits the true temperature is
 # {glue:text}`mixture-digits` times that. The fit assumes many samples, Gaussian noise, and the same noise in every
-# direction. Two kinds of surrogate data tell which assumption fails. Both are Gaussian, with as many samples as the
-# real set and with its mean. One has the variance $\Delta$ in every direction, the other the full covariance of the
-# data.
+# direction. Two kinds of Gaussian surrogates tell which assumption fails. Both have as many samples as the real set,
+# and its mean. One has the variance $\Delta$ in every direction, the other the full covariance.
 #
 # | true temperature over that of | fitted model | isotropic surrogate | surrogate with full covariance |
 # |---|---|---|---|
@@ -95,8 +93,8 @@
 # $\tau=2$; {glue:}`runs` runs, two standard errors.
 # ```
 #
-# Temperatures differ by a factor of a thousand between the modes of one data set, and linear response predicts them.
-# Averaged over the modes of the digits, measured over predicted is
+# Linear response predicts temperatures that differ by orders of magnitude between the modes of one data set. Averaged
+# over the modes of the digits, measured over predicted is
 #
 # | | $dt=0.1$, $\tau=2$ | $dt=0.05$, $\tau=1$ |
 # |---|---|---|
@@ -106,17 +104,16 @@
 #
 # The two small deviations have one cause. Linear response neglects that the force of a sample depends on when this
 # sample was last used. With replacement the draws are independent, and nothing is neglected. A sample of a persistent
-# batch has been in it for a while, the weights have moved to fit it, and its force is weaker than on average. A
-# shuffled sample has on average not been used for longer than under replacement, and its force is stronger. At the
-# minimum of the digits the mean square of $\ell'$ in the batch, over that of all samples, is
-# {glue:text}`own-replacement` with replacement, {glue:text}`own-shuffling` with shuffling and
-# {glue:text}`own-persistence` with persistence. The effect is of relative order $dt$ with shuffling and $b\tau$ with
-# persistence, and becomes smaller when we halve both (right column).
+# batch has been in it for a while, the weights have moved to fit it, and its force is weaker than average. A shuffled
+# sample is drawn after a pause, and its force is stronger than average. In runs on the digits the mean square of
+# $\ell'$ in the batch, over that of all samples, is {glue:text}`own-replacement` with replacement,
+# {glue:text}`own-shuffling` with shuffling and {glue:text}`own-persistence` with persistence. The effect is of relative
+# order $dt$ with shuffling and $b\tau$ with persistence. It is smaller when both are halved (right column).
 #
 # ## Separable data
 #
 # With enough random features the samples can be separated. We then train without a ridge until the paper's rule stops
-# both replicas.
+# both replicas. Distance falls where the fraction of support vectors grows, as in the paper's Fig. 4.
 #
 # ```{glue:figure} real-separable
 # ---
@@ -144,16 +141,16 @@
 # | separable: persistence lowers the support vectors | {glue:text}`support-digits` | {glue:text}`support-breast` |
 #
 # In brackets is the least certain of the measured cases: ratios of temperatures (at twice the learning rate, at the
-# maximum over either end, at twice the persistence, at lags 0.1 to 0.3 over 1 to 2.5), the norm over that of the
-# minimum with its fluctuations, and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three
-# standard errors by Student's $t$. A straight line may change its slope by 15 per cent, a norm may be off by 5. The
-# ridge $\lambda/b$ is our explanation of the paper's gap between SGD and GD ({doc}`/notebooks/fig08_vanishing_step`).
+# maximum over either end, at twice the persistence, at lags 0.1 to 0.3 over 1 to 2.5), the norm over the predicted one,
+# and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors by Student's $t$.
+# A straight line may change its slope by 15 per cent, a norm may be off by 5. The ridge $\lambda/b$ is our explanation
+# of the paper's gap between SGD and GD ({doc}`/notebooks/fig08_vanishing_step`).
 #
 # ## What this means in practice
 #
-# The temperature of SGD can be predicted for your data without a run, by `sn.linear_response`. Do not predict it from a
-# mixture with two numbers, unless your features are white. Do not quote a temperature that was measured with
-# replacement for a data loader that shuffles. {doc}`/book/your_data` shows how to do all this in ten lines.
+# `sn.linear_response` predicts the temperature of SGD on your data without a run. A mixture with two numbers does not,
+# unless your features are white. A temperature measured with replacement says nothing about a data loader that
+# shuffles. {doc}`/book/your_data` does all this in ten lines.
 #
 # :::{admonition} What was found
 # :class: found
@@ -550,17 +547,17 @@ publish("real-modes", figure)
 
 
 # %%
-def in_the_batch(algorithm, seed, steps=1500, copies=4):
+def in_the_batch(algorithm, seed, steps=1500, many=4):
     """Mean square of the force of a sample in the batch, over that of all samples."""
     random, A = np.random.default_rng(seed), next(problems["digits"].data.blocks())
     sampling, every = algorithm.sampling(rate), np.arange(len(A))
-    w = np.repeat(spectra["digits"].minimum[:, None], copies, axis=1)
-    inside = random.random((len(A), copies)) < batch
+    w = np.repeat(spectra["digits"].minimum[:, None], many, axis=1)
+    inside = random.random((len(A), many)) < batch
     drawn = everywhere = 0.0
     for step in range(steps):
         if isinstance(algorithm, sn.ShuffledSGD):
             if step % epoch == 0:
-                turn = random.permuted(np.tile(every, (copies, 1)), axis=1).T % epoch
+                turn = random.permuted(np.tile(every, (many, 1)), axis=1).T % epoch
             inside = turn == step % epoch
         else:
             u = random.random(inside.shape)
@@ -729,7 +726,7 @@ claim(
 )
 
 # %% tags=["hide-input", "claims"]
-# Judge each finding of the paper: by how many standard errors it holds.
+# Judge each finding of the paper.
 
 
 def slope(name, first, last):

@@ -20,7 +20,7 @@
 # :::
 #
 # The paper finds that noise is highest for batches of intermediate size, in three measurements: the temperature of
-# vanilla SGD, that of p-SGD, and the distance at which two copies stop. Its gradient is the *sum* over the batch. In
+# vanilla SGD, that of p-SGD, and the distance at which two replicas stop. Its gradient is the *sum* over the batch. In
 # practice one takes the *mean*, and expects a temperature proportional to learning rate over batch size, which has no
 # maximum {cite:p}`jastrzebski2017three,sclocchi2024regimes`. Does the maximum survive the change of convention? And
 # what about the other effect that we traced to the sum, the gap between SGD and GD at a vanishing learning rate
@@ -36,7 +36,7 @@
 # alt: >-
 #   Three panels against the batch fraction, each with a family of curves for the sum and one for the mean: temperature
 #   over learning rate of vanilla SGD, temperature of persistent SGD for two persistence times, both on a logarithmic
-#   scale, and the distance of two stopped copies. Dots and open circles of theory, crosses and squares of networks,
+#   scale, and the distance of two stopped replicas. Dots and open circles of theory, crosses and squares of networks,
 #   lines of linear response.
 # ---
 # Sum (blue) against mean (orange). Left: vanilla SGD, $dt=0.03$. Middle: p-SGD, $dt=0.05$, $\tau=0.5$ (full symbols,
@@ -128,7 +128,7 @@
 #   and {glue:text}`smallest-mean` with the mean.
 # - p-SGD with the mean is hottest at $b=$ {glue:text}`peak-0.5` for $\tau=0.5$ and at $b=$ {glue:text}`peak-2` for
 #   $\tau=2$. At $b=0.1$ it has the temperatures {glue:text}`persistent-0.5` and {glue:text}`persistent-2`.
-# - On separable data, copies trained with the sum stop farthest apart at $b=$ {glue:text}`sum-stop-peak`. At $b=0.15$
+# - On separable data, replicas trained with the sum stop farthest apart at $b=$ {glue:text}`sum-stop-peak`. At $b=0.15$
 #   their distance is {glue:text}`stop-sum` with the sum and {glue:text}`stop-mean` with the mean.
 # - Without a ridge the gap between SGD and GD as $dt\to0$ is {glue:text}`gap-without`.
 # :::
@@ -273,7 +273,7 @@ until = sat_rate * round(20.0 / sat_rate)
 
 
 def stopped(engine, gradient, **options):
-    """Two copies for every batch size, until the rule stops them or for a while."""
+    """Two replicas for every batch size, until the rule stops them or for a while."""
     points = [
         {"algorithm": sn.PersistentSGD(batch, sat_persistence, gradient=gradient)}
         for batch in sat_batches
@@ -332,9 +332,13 @@ for gradient, color in colors.items():
         line = plotting.curve(
             axes, fine, weak, fmt=style, name=f"{name}, linear response", **look
         )
-        words = gradient if tau is None else rf"{gradient}, $\tau={tau:g}$"
-        up = 6 if (gradient == "mean") == (tau in taus[-1:]) or tau is None else -6
-        plotting.label(line, words, at=6, offset=(0, up))
+        if style == "-":
+            place = {"at": 8, "offset": (0, -8)}
+            if gradient == "mean":
+                place = {"at": 6 if tau is None else 12, "offset": (0, 8)}
+            plotting.label(line, gradient, **place)
+        else:
+            plotting.label(line, rf"$\tau={tau:g}$", at=1, offset=(6, 6))
         fill = {"fillstyle": "none" if style == ":" else "full"}
         for found, fmt, which in ((theory, "o", "theory"), (networks, "x", "networks")):
             values, errors = along(found, tau, gradient) / unit
@@ -353,7 +357,8 @@ for gradient, color in colors.items():
             right, sat_batches, values, errors, fmt=fmt, name=name, **mark
         )
         if time is None:
-            plotting.label(line, gradient, at=len(sat_batches) // 2, offset=(0, 8))
+            up = 7 if gradient == "mean" else -14
+            plotting.label(line, gradient, at=len(sat_batches) // 2, offset=(0, up))
     values, errors = plotting.mean_and_error(paths[gradient].isel(time=-1))
     mark = {"color": color, "name": f"{gradient}, theory, $t={until:g}$"}
     plotting.curve(
