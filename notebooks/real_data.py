@@ -166,7 +166,7 @@
 #
 # ## How it was made
 #
-# Random ReLU features {cite:p}`rahimi2007random` let us choose the number $N$ of features, and with it $\alpha=M/N$. We
+# Random ReLU features {cite:p}`rahimi2007random` let us choose the number $N$ of features, and with it $\alpha=P/N$. We
 # take $(Wx)_+$ with a Gaussian matrix $W$, standardise each feature, and divide by the length of the mean of
 # $y_\mu x_\mu$. The clouds are then at the distance one from the origin, as in the model, so that $dt$, $\lambda$ and
 # temperatures have the same units as everywhere in this book. The variance of $y_\mu x_\mu$ around its mean, averaged
