@@ -53,7 +53,7 @@
 #
 # A step of SGD moves a mode of stiffness $a$ by $-dt\,(a\,x+\xi)$, where the force $\xi$ of the sampling noise has a
 # variance $\sigma^2(a)$ and no memory. Its stationary variance is $dt\,\sigma^2/2a$ for a small learning rate, its
-# static response $1/a$. The force is built of the same vectors as the Hessian, so that $\sigma^2(a)\propto a-\lambda$
+# static response $1/a$. The force is built of the same vectors as the Hessian, so $\sigma^2(a)\propto a-\lambda$
 # ({doc}`/notebooks/temperature`). Then $\langle(a-\lambda)/a\rangle/\langle1/a\rangle=1/\langle1/a\rangle-\lambda$,
 # which the equation for the static response $V$ turns into a closed form:
 #
