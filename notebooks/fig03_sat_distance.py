@@ -15,14 +15,15 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# How to measure noise where training ends and there is no temperature: by how far apart two copies stop.
+# How to measure the noise if training comes to rest and there is no temperature: by the distance between the solutions
+# that two runs reach.
 # :::
 #
-# *Figure 3 of the paper.* Where the data can be separated ($\alpha<\alpha_c$, $\lambda=0$) training ends: once every
-# sample is beyond the margin there is no gradient, in the batch or out of it. There is no stationary state and no
-# temperature. The paper measures the noise by the distance $d=|w^1-w^2|/\sqrt N$ at which two copies stop that have the
-# same data, the same start and different batches. It finds that this distance grows with persistence and is largest
-# for batches of intermediate size.
+# *Figure 3 of the paper.* If the data are separable ($\alpha<\alpha_c$, $\lambda=0$), training comes to rest: once
+# every sample is beyond the margin, the gradient vanishes. There is no stationary state and no temperature. The paper
+# measures the noise by its result instead. Two runs on the same data, from the same start but with different batches,
+# stop at different solutions. Their distance $d=|w^1-w^2|/\sqrt N$ grows with persistence and is largest for
+# intermediate batches.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -59,9 +60,10 @@ algorithms = [*dict.fromkeys([*by_tau.values(), *by_batch.values()])]
 runs = landings(problem, algorithms, rate, seed, profile)
 
 # %% [markdown]
-# The networks train until the squared stochastic gradient over $bN$ is at most $10^{-10}$, the paper's rule, and stay
-# there. Theory and networks are compared at an earlier time, when no network has stopped, with networks of two sizes:
-# one with $N$ features misses the limit of the theory by order $1/N$, and $2d_{2N}-d_N$ removes that.
+# The networks train until the squared stochastic gradient over $bN$ is at most $10^{-10}$, the paper's rule, and then
+# keep their weights. The theory does not stop. For the comparison we use an earlier time, at which no network has
+# stopped, and networks of two sizes. A network with $N$ features deviates from the limit of the theory by order $1/N$;
+# the combination $2d_{2N}-d_N$ removes this deviation.
 
 # %% tags=["hide-input"]
 # Draw the figure.
@@ -216,8 +218,8 @@ glue(
 # The paper does not give the time of its theoretical points. From $t=$ {glue:}`compared` to the stop the distance of
 # networks changes by up to {glue:text}`moved`.
 #
-# The paper does not mention one effect of Euler's switching probabilities. At $b=0.3$ and $\tau=0.5$ those of one step
-# of length 0.2 add up to more than one, so that a sample in the batch is *less* likely than others to be in the next.
+# The paper does not mention the following. At $b=0.3$ and $\tau=0.5$, Euler's two switching probabilities for a step of
+# length 0.2 add up to more than one. A sample in the batch is then *less* likely than others to be in the next batch.
 # The leftmost point is quieter than vanilla SGD ({doc}`/notebooks/choices`), and at $b=0.1$, $\tau=2$ the algorithm
 # *is* vanilla SGD.
 #

@@ -15,7 +15,7 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# How the support vectors are counted, what the stopping rule hides, and why it can stop a run too early.
+# How support vectors are counted, what the stopping rule hides, and why it can stop a run too early.
 # :::
 #
 # *Figure 7 of the paper.* The fraction $c(t)$ of samples within the margin falls while training on separable data goes
@@ -67,13 +67,18 @@ late = to_the_stop(runs, problem, rate, seed, profile)
 # Draw the figure.
 figure, panels = plt.subplots(1, 2, figsize=(plotting.WIDTH, 4.0), sharey=True)
 for axes, family, letter in ((panels[0], by_batch, "b"), (panels[1], by_tau, r"\tau")):
+    lines = []
     for value, color in plotting.ordered(family).items():
         algorithm = family[value]
         label = f"${letter}={value:g}$"
         curve, theory = late[algorithm], {"color": color, "linewidth": 1.3, "fmt": "-"}
         mean, error = plotting.mean_and_error(curve.unsatisfied)
         name = f"theory, {label}"
-        plotting.curve(axes, curve.moment, mean, error, band=True, name=name, **theory)
+        lines.append(
+            plotting.curve(
+                axes, curve.moment, mean, error, band=True, name=name, **theory
+            )
+        )
         run = runs.networks[algorithm]
         stop = float(np.nanmedian(run.stopping_time))
         points = run.unsatisfied.sel(time=np.geomspace(2.0, stop, 14), method="nearest")
@@ -83,7 +88,11 @@ for axes, family, letter in ((panels[0], by_batch, "b"), (panels[1], by_tau, r"\
         last = Estimate.mean(run.unsatisfied.isel(time=-1))
         name = f"stop, {label}"
         line = plotting.curve(axes, stop, last.value, last.error, name=name, **end)
-        plotting.label(line, label, offset=(7, 0))
+        if letter == r"\tau":  # these end close together, and the others begin apart
+            up = 9.0 * ((len(family) - 1) / 2 - list(family).index(value))
+            plotting.label(line, label, offset=(9, up))
+        else:
+            plotting.label(lines[-1], label, at=5, offset=(3, 5))
     axes.set(xlabel="time $t$", xscale="log", xlim=(2, 1300), ylim=(0, None))
 panels[0].set(ylabel="fraction within the margin $c(t)$")
 publish("stopping", figure)
@@ -164,8 +173,9 @@ glue("never", never)
 # The theory follows the networks to their stop. There the fraction of networks differs from that of the theory by at
 # most {glue:text}`stopped`, with their size and the scatter of their stopping times included. The theory itself does
 # not stop, and its fraction goes on falling; networks that are not stopped go on, too ({doc}`/notebooks/choices`).
-# Close to a solution every force is proportional to the distance that is left to the margin, so that samples go on
-# being pushed over it, however small that distance is. What the paper calls $c_0$ is the count at a threshold.
+# Close to a solution every force is
+# proportional to the remaining distance to the margin, so samples continue to cross it however small that distance is.
+# What the paper calls $c_0$ is the count at a threshold.
 #
 # Does the count have a limit? With all samples in the batch (GD, double precision) we can follow it far below the
 # paper's threshold.
@@ -300,7 +310,7 @@ claim(
 #   {glue:text}`misfit`. Without the extrapolation networks with $N=$ {glue:}`large` are off their limit by up to
 #   {glue:text}`shift`.
 # - At their stop networks with $N=$ {glue:}`features` deviate from the theory by at most {glue:text}`stopped`.
-# - $c_0$ is the count at a threshold: the theory, which does not stop, goes on.
+# - $c_0$ is the count at a threshold. In the theory, which does not stop, the count continues to fall.
 # - The median energy at the stop is between $10^{-10}$ and $10^{-9}$ in {glue:text}`inside` cases, from
 #   {glue:text}`lowest` to {glue:text}`highest`.
 # :::
