@@ -17,7 +17,6 @@ from bookbuild.texts import Refusal
 pytestmark = pytest.mark.endtoend
 
 PARSED = functools.cache(check.Page)
-NOTEBOOK_PAGES = [page for page in check.toc_pages() if page.startswith("notebooks/")]
 
 
 def executed(project, name="the_model"):
@@ -25,8 +24,8 @@ def executed(project, name="the_model"):
     return path
 
 
-def test_every_figure_has_alt_text_and_a_caption(html):
-    for page in NOTEBOOK_PAGES:
+def test_every_figure_has_alt_text_and_a_caption(html, notebook_pages):
+    for page in notebook_pages:
         text = (html / f"{page}.html").read_text()
         for tag in re.findall(r"<img[^>]*_images[^>]*>", text):
             alt = re.search(r'alt="([^"]*)"', tag).group(1)
@@ -35,10 +34,10 @@ def test_every_figure_has_alt_text_and_a_caption(html):
         assert text.count("<figure") == text.count("<figcaption") > 0
 
 
-def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html):
+def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html, notebook_pages):
     numbers = {
         page: re.findall(r'caption-number">Figure (\w+)', (html / f"{page}.html").read_text())
-        for page in NOTEBOOK_PAGES
+        for page in notebook_pages
     }
     for page, found in numbers.items():
         name = page.removeprefix("notebooks/")
@@ -52,8 +51,8 @@ def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html):
     assert len(set(every)) == len(every)
 
 
-def test_every_figure_offers_its_files_and_every_page_its_notebook(html):
-    for page in NOTEBOOK_PAGES:
+def test_every_figure_offers_its_files_and_every_page_its_notebook(html, notebook_pages):
+    for page in notebook_pages:
         text = (html / f"{page}.html").read_text()
         links = PARSED(text).downloads
         diagrams = 1 if page.endswith("/memory") else 0  # a drawing without numbers
@@ -70,16 +69,15 @@ def test_the_site_is_small(html):
     assert sum(size for path, size in sizes.items() if path.parent.name != "downloads") < 12e6
 
 
-def test_the_page_shows_the_parameters_that_were_used(html):
+def test_the_page_shows_the_parameters_that_were_used(html, profile):
     text = re.sub(r"<[^>]+>", "", (html / "notebooks/the_model.html").read_text())
-    assert 'profile = "smoke"' in text.replace("&quot;", '"')
-    assert 'profile = "standard"' not in text.replace("&quot;", '"')
+    assert re.findall('profile = "(\\w+)"', text.replace("&quot;", '"')) == [profile]
 
 
 def test_nothing_is_fetched_from_outside(html):
     """Every html, css and script of the book: no address that a browser would fetch by itself."""
     pages = sorted(html.rglob("*.html"))
-    assert len(pages) > len(NOTEBOOK_PAGES)
+    assert len(pages) > len(check.toc_pages())
     for page in pages:
         text = page.read_text()
         assert [address for address in PARSED(text).fetched if check.is_outside(address)] == [], page

@@ -46,7 +46,7 @@ def test_punctuation_stays_with_its_formula(page, html):
     assert kept.evaluate_all(one_line)
 
 
-def test_a_broken_formula_would_be_noticed(page, html):
+def test_a_broken_formula_would_be_noticed(page, html, project):  # noqa: ARG001 (writes into the book of the tests)
     """Negative control: MathJax marks what it cannot read, and the test above counts those marks."""
     text = (html / "notebooks/the_model.html").read_text().replace(r"\[", r"\[\begin{nowhere}\end{nowhere}", 1)
     broken = html / "notebooks" / "broken.html"

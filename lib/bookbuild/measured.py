@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bookbuild import notebooks, paths, work
-from bookbuild.run import Job, run_all
+from bookbuild import notebooks, paths
+from bookbuild.run import Job, load_timings, run_all
 from bookbuild.texts import Refusal, clock
 from sgdnoise._machine import cores
 
@@ -31,7 +31,7 @@ def update() -> None:
     job = Job(notebook, notebook.parameters("standard"))
     run_all([job])
     shutil.copyfile(notebooks.extract(job.output)[0], paths.README_FIGURE)
-    timings = work.load_timings()
+    timings = load_timings()
     whole = {name: round(seconds) for name, seconds in timings.items() if name.startswith(("book/", "notebooks/"))}
     keep(paths.COSTS, {**whole, "cores": cores()} if whole else {})
     keep(paths.BENCHMARK_RESULTS, {path.stem: load(path) for path in sorted(paths.BENCH.glob("*.json"))})
