@@ -10,6 +10,10 @@
     if (!contained.has(element)) contained.set(element, scrolls(element) || inside(element.parentElement));
     return contained.get(element);
   };
+  const opens = (element) => {  // part of a line that ends with an ellipsis, and is there as a whole once it is opened
+    const line = element.closest("details:not([open]) > summary > *");
+    return line !== null && getComputedStyle(line).textOverflow === "ellipsis";
+  };
   if (document.documentElement.scrollWidth > width) complaints.push(`the page is ${document.documentElement.scrollWidth} wide`);
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const lightness = (colour) => {
@@ -23,11 +27,11 @@
     if (element.closest("mjx-container, svg") && element.tagName !== "MJX-CONTAINER") continue;
     const box = element.getBoundingClientRect();
     if (box.width < 2 || box.height < 2 || !element.checkVisibility({ visibilityProperty: true })) continue;
-    if (box.right > width + 1 && !inside(element.parentElement)) complaints.push(`beyond the edge: ${about(element)}`);
+    if (box.right > width + 1 && !inside(element.parentElement) && !opens(element)) complaints.push(`beyond the edge: ${about(element)}`);
     if ([...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())) {
       const style = getComputedStyle(element);
       if (parseFloat(style.fontSize) < 11) complaints.push(`text of ${style.fontSize}: ${about(element)}`);
-      if (/hidden|clip/.test(style.overflowX) && element.scrollWidth > element.clientWidth + 1)
+      if (/hidden|clip/.test(style.overflowX) && element.scrollWidth > element.clientWidth + 1 && !opens(element))
         complaints.push(`text cut off: ${about(element)}`);
     }
     const hidden = scrolls(element) ? element.scrollWidth - element.clientWidth - element.scrollLeft : 0;

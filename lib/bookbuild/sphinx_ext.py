@@ -19,7 +19,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.ext import Extension
 from nbformat import NotebookNode
 
-from bookbuild import check, citation, ledger, notebooks, page, paths, symbols
+from bookbuild import check, citation, ledger, notebooks, page, paths, scorecard, symbols
 from bookbuild.notebooks import Notebook, check_profile
 from bookbuild.symbols import symbol
 from bookbuild.texts import Refusal, clock, printed
@@ -104,7 +104,7 @@ def templates() -> Environment:
         "cost": lambda: page.cost(profile()),
         "pdf": pdf,
         "bibtex": citation.bibtex,
-        "scorecard": lambda: ledger.scorecard(*claims()),
+        "scorecard": lambda: scorecard.scorecard(*claims()),
         "verdicts": lambda: ledger.verdicts(*claims()),
         "seeds": lambda: json.loads(paths.SEEDS.read_text(encoding="utf-8")),
         "symbols": lambda: symbols.read_symbols(paths.SYMBOLS),
@@ -247,6 +247,7 @@ def setup(app: Any) -> dict[str, Any]:
     """Tell Sphinx."""
     app.setup_extension("bookbuild.symbols")
     app.setup_extension("bookbuild.citation")
+    app.setup_extension("bookbuild.scorecard")
     app.connect("source-read", fill)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
