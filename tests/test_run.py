@@ -28,6 +28,7 @@ def test_the_estimate_deals_tasks_to_workers_and_follows_the_pace_of_the_machine
     assert [remaining_seconds(tasks, 2, 105.0, later) for later in (0.0, 7.0)] == [15.0, 29.0]
     late = job("a", 10.0, started=0.0)
     assert remaining_seconds([late], workers=1, now=100.0) == 10.0, "a late task is not about to end"
+    assert remaining_seconds([late, job("b", 1.0)], workers=1, now=100.0) == 20.0, "and tells how slow the machine is"
     assert remaining_seconds([job("a", None), job("b", 1.0)], workers=2, now=0.0) is None
 
 

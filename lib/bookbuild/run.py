@@ -177,17 +177,18 @@ def remaining_seconds(tasks: Iterable[Task], workers: int, now: float, later: fl
     Expected durations (of an earlier run, else what the notebook says) are scaled by how this machine has done so
     far, and dealt to the workers, longest first. ``later`` is what comes after the tasks.
     """
-    finished, running, waiting = [], [], []
+    known, running, waiting = [], [], []  # known: how long, at least, against what was expected
     for task in tasks:
         if task.seconds is not None:
-            finished += [(task.seconds, task.expected)] if task.expected else []
+            known += [(task.seconds, task.expected)] if task.expected else []
         elif task.expected is None:
             return None
         elif task.started is not None:
             running.append((now - task.started, task.expected))
         else:
             waiting.append(task.expected)
-    pace = sum(took for took, _ in finished) / sum(expected for _, expected in finished) if finished else 1.0
+    known += [(spent, expected) for spent, expected in running if spent > expected]
+    pace = sum(took for took, _ in known) / sum(expected for _, expected in known) if known else 1.0
     # One that overruns is taken to need a tenth of its time again: it is not about to end just because it is late.
     loads = [max(pace * expected - spent, 0.1 * spent) for spent, expected in running]
     loads += [0.0] * (workers - len(loads))

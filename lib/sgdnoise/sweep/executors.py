@@ -64,6 +64,7 @@ class Processes(ThreadPoolExecutor):
 
     def _attempt(self, task: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         died: BaseException | None = None
+        _leave_interrupts("SIG_BLOCK")  # until the process, which inherits it, ignores them
         for _ in range(2):
             process = self._process()
             try:
@@ -115,6 +116,7 @@ def _settle(parent: int) -> None:
     It may have ended already: that is why it says who it is.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _leave_interrupts("SIG_UNBLOCK")
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -122,6 +124,12 @@ def _settle(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _leave_interrupts(how: str) -> None:
+    """Keep Ctrl-C from this thread and from the processes that it starts, or no longer."""
+    if hasattr(signal, "pthread_sigmask"):  # Windows has none
+        signal.pthread_sigmask(getattr(signal, how), {signal.SIGINT})
 
 
 class Cluster(Executor):
