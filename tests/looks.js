@@ -15,14 +15,6 @@
     return line !== null && getComputedStyle(line).textOverflow === "ellipsis";
   };
   if (document.documentElement.scrollWidth > width) complaints.push(`the page is ${document.documentElement.scrollWidth} wide`);
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const lightness = (colour) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    const [red, green, blue, alpha] = canvas.getImageData(0, 0, 1, 1).data;
-    return alpha < 255 ? 0 : (red + green + blue) / 765;
-  };
   for (const element of document.querySelectorAll(".bd-article-container *, .bd-footer-content *")) {
     if (element.closest("mjx-container, svg") && element.tagName !== "MJX-CONTAINER") continue;
     const box = element.getBoundingClientRect();
@@ -41,11 +33,11 @@
     if (element.tagName === "IMG") {
       const style = getComputedStyle(element);
       if (!element.naturalWidth) complaints.push(`no picture: ${element.src}`);
-      // Figures are drawn in black and colours for white paper: on a dark page they need paper of their own.
-      if (dark && (lightness(style.backgroundColor) < 0.95 || style.filter !== "none"))
-        complaints.push(`no white ground: ${element.src}`);
-      // Letters of the figures are 8 to 9 points high at their own size.
-      if (box.width < 0.7 * Math.min(element.naturalWidth, 650)) complaints.push(`drawn too small: ${element.src}`);
+      // Figures are drawn in black and colours, without a ground.
+      if (dark && !style.filter.includes("invert")) complaints.push(`black on black: ${element.src}`);
+      // As wide as the column; a panel alone is smaller where its letters would be larger than those of the text.
+      const column = Math.min(element.parentElement.clientWidth, parseFloat(style.maxWidth) || Infinity);
+      if (element.closest(".figure-box") && box.width < 0.95 * column) complaints.push(`drawn too small: ${element.src}`);
     }
   }
   return complaints;

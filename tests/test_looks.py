@@ -96,7 +96,7 @@ def test_page_as_readers_see_it(page, html, name):
         ("a.querySelector('p').style.cssText = 'width: 50px; overflow: hidden; white-space: nowrap'", "text cut off"),
         ("a.querySelector('div.cell:not([class*=tag_]) pre').prepend('wide '.repeat(40))", "code wider than"),
         ("a.querySelector('p').style.cssText = 'width: 50px; overflow: auto; white-space: nowrap'", "without a sign"),
-        ("a.querySelector('img').style.background = 'none'", "no white ground"),
+        ("a.querySelector('img').style.filter = 'none'", "black on black"),
         ("a.querySelector('img').style.cssText = 'width: 90px; min-width: 0'", "drawn too small"),
         ("a.querySelector('p').style.color = '#333'", "color-contrast"),
         ("a.querySelector('img').removeAttribute('alt')", "image-alt"),
