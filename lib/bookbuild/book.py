@@ -22,7 +22,6 @@ from bookbuild.texts import Refusal, read_yaml, say
 STAMP = ".finished.json"
 EXCHANGE, AT_FDCWD = 2, -100  # of the system: swap two names; relative to the current folder
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
-USUAL_SECONDS = 25.0  # of rendering, and of printing, before they were measured here
 
 
 def build(profile: str, need_pdf: bool = False) -> Path:
@@ -60,7 +59,7 @@ def make(profile: str, key: str, need_pdf: bool) -> None:
     """Run what is missing, and render."""
     from bookbuild import ledger
     from bookbuild.printing import browser
-    from bookbuild.run import Job, compile_all, load_timings, run_all, save_timings
+    from bookbuild.run import USUAL_SECONDS, Job, compile_all, load_timings, run_all, save_timings
 
     began = time.monotonic()
     clear_scratch()

@@ -28,6 +28,7 @@ from bookbuild.texts import Refusal, clock, say
 
 POLL_SECONDS = 0.2
 QUIET_SECONDS = 20.0  # between two lines where lines cannot be drawn over
+USUAL_SECONDS = 25.0  # of rendering, of printing, of a kernel, before they were measured here
 # Settings of the user (start-up files of IPython, matplotlibrc) that are kept out of the figures of the book.
 # Matplotlib's list of fonts, which takes long to make, is kept for all of them.
 SETTINGS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
@@ -44,7 +45,7 @@ CALLS: tuple[tuple[str, float, dict[str, Any]], ...] = (
 class Task:
     """Work for a process: a function of a module and its arguments, what it is called, and how far it is."""
 
-    expected: float | None = None
+    expected: float | None = USUAL_SECONDS
     started: float | None = None
     seconds: float | None = None
     failure: str | None = None

@@ -16,6 +16,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+from tqdm import tqdm
 
 from sgdnoise._machine import cores
 
@@ -117,6 +118,7 @@ def _settle(parent: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _leave_interrupts("SIG_UNBLOCK")
+    tqdm.set_lock(threading.RLock())  # in place of a semaphore, which this process would leave behind if killed
 
     def watch() -> None:
         while os.getppid() == parent:
