@@ -59,7 +59,7 @@ def make(profile: str, key: str, need_pdf: bool) -> None:
     """Run what is missing, and render."""
     from bookbuild import ledger
     from bookbuild.printing import browser
-    from bookbuild.run import USUAL_SECONDS, Job, compile_all, load_timings, run_all, save_timings
+    from bookbuild.run import USUAL_SECONDS, Job, compile_all, known_durations, run_all, save_timings
 
     began = time.monotonic()
     clear_scratch()
@@ -68,12 +68,12 @@ def make(profile: str, key: str, need_pdf: bool) -> None:
     forget_without_results(jobs)
     if not all(job.done() for job in jobs):
         compile_all()
-    steps, known = ["render", "print"] if browser() else ["render"], load_timings()
+    steps, known = ["render", "print"] if browser() else ["render"], known_durations()
     run_all(jobs, sum(known.get(f"{step}/{profile}", USUAL_SECONDS) for step in steps))
     ledger.check(*ledger.collect(job.output for job in jobs), profile)
     render(profile, key, need_pdf, behind(jobs))
     if from_scratch:
-        each = sum(load_timings()[job.timed] for job in jobs)
+        each = sum(known_durations()[job.timed] for job in jobs)
         save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": each})
 
 

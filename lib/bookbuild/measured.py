@@ -31,9 +31,9 @@ def update() -> None:
     job = Job(notebook, notebook.parameters("standard"))
     run_all([job])
     shutil.copyfile(notebooks.extract(job.output)[0], paths.README_FIGURE)
-    timings = load_timings()
-    whole = {name: round(seconds) for name, seconds in timings.items() if name.startswith(("book/", "notebooks/"))}
-    keep(paths.COSTS, {**whole, "cores": cores()} if whole else {})
+    timings = load_timings(paths.TIMINGS)
+    costs = {name: round(seconds, 1) for name, seconds in timings.items()}
+    keep(paths.COSTS, {**costs, "cores": cores()} if any(name.startswith("book/") for name in costs) else {})
     keep(paths.BENCHMARK_RESULTS, {path.stem: load(path) for path in sorted(paths.BENCH.glob("*.json"))})
     installed = paths.ROOT / ".venv" / "setup-seconds"
     known = load(paths.COSTS) | timings

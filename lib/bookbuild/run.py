@@ -155,7 +155,7 @@ def do(tasks: Iterable[Task], label: str, later: float = 0.0) -> bool:
     from sgdnoise._machine import cores
 
     # Longest first, so that the last one to end is a short one; those of unknown length count as long.
-    known, order = load_timings(), list(tasks)
+    known, order = known_durations(), list(tasks)
     for task in order:
         task.expected = known.get(task.timed, task.expected)
     order.sort(key=lambda task: -(task.expected or float("inf")))
@@ -231,10 +231,15 @@ class Display:
             say(str(self.bar))
 
 
-def load_timings() -> dict[str, float]:
-    """Return the measured durations of earlier runs; a damaged file counts as none."""
+def known_durations() -> dict[str, float]:
+    """Return measured durations: those of earlier runs in this folder, else those that the project keeps."""
+    return load_timings(paths.COSTS) | load_timings(paths.TIMINGS)
+
+
+def load_timings(path: Path) -> dict[str, float]:
+    """Return the durations in a file; a damaged file counts as none."""
     try:
-        stored = json.loads(paths.TIMINGS.read_text(encoding="utf-8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
         return {str(name): float(seconds) for name, seconds in stored.items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}
@@ -243,7 +248,7 @@ def load_timings() -> dict[str, float]:
 def save_timings(measured: Mapping[str, float]) -> None:
     """Remember durations for the next estimate."""
     part = paths.TIMINGS.with_suffix(".part")
-    part.write_text(json.dumps({**load_timings(), **measured}, indent=1, sort_keys=True), encoding="utf-8")
+    part.write_text(json.dumps({**load_timings(paths.TIMINGS), **measured}, indent=1, sort_keys=True), encoding="utf-8")
     part.replace(paths.TIMINGS)
 
 
