@@ -42,7 +42,7 @@ help: ## this list
 OLDEST := (3, 11)
 NEWEST := (3, 13)
 WHO := import os, sys; print(sys.version_info[:2], os.path.realpath(sys.executable))
-KEY := $(shell { pwd; "$(PYTHON)" -c "$(WHO)"; cat requirements.lock pyproject.toml; } 2>/dev/null | cksum | tr ' ' -)
+KEY := $(shell { pwd; "$(PYTHON)" -c "$(WHO)"; cat requirements.lock; sed '/^\[tool/,$$d' pyproject.toml; } 2>/dev/null | cksum | tr ' ' -)
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 LOCKED := --require-hashes --only-binary=:all:
 # Behind a company's proxy only the certificates of the system are of use.

@@ -37,13 +37,10 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what reads a book; put the files that need one last, and the longest of them first.
+    """Put the other files that need the finished book last, and the longest of them first.
 
     Nobody then waits for the book with work left to do, nor for a long file that was begun late.
     """
-    for item in items:
-        if "html" in getattr(item, "fixturenames", ()) and "project" not in item.fixturenames:
-            item.add_marker("reads")
     readers = {item.path for item in items if "finished" in getattr(item, "fixturenames", ())}
     order = {path: {BUILDER: 0, LONGEST: 1}.get(path.name, 2) for path in readers}
     items.sort(key=lambda item: order.get(item.path, 0))

@@ -24,6 +24,7 @@ def executed(project, name="the_model"):
     return path
 
 
+@pytest.mark.reads
 def test_every_figure_has_alt_text_and_a_caption(html, notebook_pages):
     for page in notebook_pages:
         text = (html / f"{page}.html").read_text()
@@ -36,6 +37,7 @@ def test_every_figure_has_alt_text_and_a_caption(html, notebook_pages):
         assert text.count("<figure") == text.count("<figcaption") > 0
 
 
+@pytest.mark.reads
 def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html, notebook_pages):
     numbers = {
         page: re.findall(r'caption-number">Figure (\w+)', (html / f"{page}.html").read_text())
@@ -53,6 +55,7 @@ def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html, noteb
     assert len(set(every)) == len(every)
 
 
+@pytest.mark.reads
 def test_every_figure_offers_its_files_and_every_page_its_notebook(html, notebook_pages):
     for page in notebook_pages:
         text = (html / f"{page}.html").read_text()
@@ -64,6 +67,7 @@ def test_every_figure_offers_its_files_and_every_page_its_notebook(html, noteboo
         assert sum(link.endswith(".ipynb") for link in links) == 1, page
 
 
+@pytest.mark.reads
 def test_the_site_is_small(html):
     """All of it, with the archives of results; and the pages alone, without what they offer."""
     sizes = {path: path.stat().st_size for path in html.rglob("*") if path.is_file()}
@@ -71,11 +75,13 @@ def test_the_site_is_small(html):
     assert sum(size for path, size in sizes.items() if path.parent.name != "downloads") < 12e6
 
 
+@pytest.mark.reads
 def test_the_page_shows_the_parameters_that_were_used(html, profile):
     text = re.sub(r"<[^>]+>", "", (html / "notebooks/the_model.html").read_text())
     assert re.findall('profile = "(\\w+)"', text.replace("&quot;", '"')) == [profile]
 
 
+@pytest.mark.reads
 def test_nothing_is_fetched_from_outside(html):
     """Every html, css and script of the book: no address that a browser would fetch by itself."""
     pages = sorted(html.rglob("*.html"))
@@ -302,6 +308,7 @@ def test_stale_copies_are_never_shown(project, monkeypatch):
         sphinx_ext.read_executed(text)
 
 
+@pytest.mark.reads
 def test_pages_name_no_machine(html):
     for page in html.rglob("*.html"):
         assert str(ROOT) not in page.read_text()

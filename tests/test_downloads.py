@@ -192,6 +192,7 @@ def test_notebooks_import_what_the_wheel_brings_or_say_what_to_install(notebook)
 
 
 @pytest.mark.endtoend
+@pytest.mark.reads
 def test_every_notebook_that_a_page_offers_is_plain(html, source):
     files = sorted((html / "downloads").glob("*.ipynb"))
     assert len(files) == len(list((source / "notebooks").glob("*.py")))

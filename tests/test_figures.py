@@ -324,6 +324,7 @@ def csv_file(path):
 
 
 @pytest.mark.endtoend
+@pytest.mark.reads
 def test_every_published_point_is_within_its_bar_and_as_it_was_reported(html, source, profile):
     """All figures of the book: both files that its pages offer, and the data that the notebooks put out."""
     tables = 0
@@ -381,6 +382,7 @@ VARIABLES = {
 
 
 @pytest.mark.endtoend
+@pytest.mark.reads
 @pytest.mark.parametrize("name", CASES)
 def test_curves_with_bands_are_the_means_and_errors_of_the_results_behind_them(html, notebook_pages, profile, name):
     """By another way: the archive of results that the same page offers has means and errors of its own."""

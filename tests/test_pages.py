@@ -23,6 +23,7 @@ def test_first_page_leads_into_the_book(page, html):
     assert page.complaints == []
 
 
+@pytest.mark.reads
 @pytest.mark.parametrize(
     ("words", "target"),
     [
