@@ -142,6 +142,7 @@ def fetching(html):
 def read_once(project, monkeypatch):
     """The checks of the book, which parse a page that they have met before no second time."""
     monkeypatch.setattr(check.paths, "EXECUTED", project / "_build" / "executed")
+    monkeypatch.setattr(check.paths, "NOTEBOOKS", project / "notebooks")
     monkeypatch.setattr(check, "Page", PARSED)
 
 
