@@ -11,7 +11,7 @@ from scipy import stats
 
 import sgdnoise as sn
 from sgdnoise.dmft import stationary
-from sgdnoise.dmft.walk import EVERY, Course, Seen, new_room, walk
+from sgdnoise.dmft.walk import EVERY, Course, Law, Seen, new_room, walk
 from sgdnoise.random.processes import Chain
 
 LINEAR = sn.Problem(alpha=3, delta=0.7, ridge=0.5, loss=sn.square)
@@ -28,7 +28,7 @@ def test_paths_follow_the_equations_as_written(loss):
         rng.standard_normal(paths), rng.standard_normal((paths, steps)).astype(np.float32), rng.random((paths, steps))
     )
     out = Seen(np.empty((paths, steps), np.float32), np.zeros(paths), np.zeros(lags + 1), np.zeros(2))
-    walk(process, loss, margin, step, R, first, course, out, new_room(steps, lags))
+    walk(Law(process, loss, margin, step, R), first, course, out, new_room(steps, lags))
     propagator = np.array([[R[t - u - 1] if 0 < t - u <= lags else 0.0 for u in range(steps)] for t in range(steps)])
     Gamma, pull, seen = np.zeros(lags + 1), np.zeros(paths), np.zeros(2)
     count = sum((steps - 1 - t) % EVERY == 0 for t in range(first, steps))
