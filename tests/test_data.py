@@ -10,6 +10,7 @@ import tracemalloc
 
 import matplotlib as mpl
 import naive
+import numba
 import numpy as np
 import pytest
 from own_parts import HuberHinge
@@ -77,7 +78,7 @@ def test_data_drawn_from_the_model_give_its_bits(model, precision):
 )
 def test_naive_loop_on_digits(samples, ridge, loss, algorithm):
     """Every observable at every step, in both coordinates, to rounding."""
-    dt, steps, wait = 0.02, 30, 10
+    dt, steps, wait = (0.02, 4, 2) if numba.config.DISABLE_JIT else (0.02, 30, 10)
     problem = some_digits(samples, ridge=ridge, loss=loss)
     N, U = problem.data.features, RNG.normal(size=(3, problem.data.features))
     options = {"features": None, "seed": 3, "probes": 3, "waiting_times": (wait * dt,), "replicas": 2}

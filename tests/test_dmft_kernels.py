@@ -161,6 +161,7 @@ def test_normals_have_exact_moments_together_with_h0():
     np.testing.assert_allclose(X.T @ X / 400, np.eye(12), atol=1e-6)
 
 
+@pytest.mark.statistical
 def test_in_batches_of_exact_numbers_a_path_switches_by_the_chain_whatever_its_past():
     chain, steps, paths = Chain(0.4, 0.3, 0.45), 4, 7
     keys = [stream_key(seed) for seed in np.random.SeedSequence(8).spawn(3000)]
