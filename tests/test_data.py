@@ -277,10 +277,13 @@ def test_batches_of_fixed_size_do_not_feel_what_all_samples_pull_alike():
     x = run.projection.sel(time=slice(10, None))
     T = spectrum.eigenvalues[-1] * ((x - x.mean(["time", "realisation"])) ** 2).mean("time").values[:, -1]
     expected = float(theory.mode_temperature[-1])
-    assert abs(T.mean() - expected) < stats.t.isf(0.5e-3, 59) * T.std(ddof=1) / np.sqrt(60) + 0.03 * expected
+    error = stats.t.isf(0.5e-3, 59) * T.std(ddof=1) / np.sqrt(60)
+    assert abs(T.mean() - expected) < error + 0.03 * expected
+    # Negative control: with the force that independent samples of the same data feel, the test fails.
     independent = dataclasses.replace(spectrum, algorithm=sn.SGD(0.25))
-    modes = independent.stationary_modes(motion_of(algorithm, dt, 1.0))
-    assert modes.force[-1] > 1.5 * spectrum.stationary_modes(motion_of(algorithm, dt, 1.0)).force[-1]
+    forces = [each.stationary_modes(motion_of(algorithm, dt, 1.0)).force[-1] for each in (independent, spectrum)]
+    wrong = expected * forces[0] / forces[1]
+    assert abs(T.mean() - wrong) > error + 0.03 * wrong
 
 
 @pytest.mark.statistical

@@ -6,9 +6,10 @@ from naive_dmft import naive_dmft
 from simulated import weights_of
 
 import sgdnoise as sn
+from sgdnoise._threads import share_out
 from sgdnoise.algorithms import Descent
+from sgdnoise.dmft import noise, triangles
 from sgdnoise.dmft import paths as kernels
-from sgdnoise.dmft import triangles
 from sgdnoise.dmft.causal import solve_causal
 from sgdnoise.dmft.noise import draw_normals, orthogonalise
 from sgdnoise.dmft.paths import Active, Forces
@@ -140,6 +141,18 @@ def test_orthogonal_frame(paths, frame):
     np.testing.assert_allclose(gram[:frame], np.eye(frame, 9), atol=1e-13)
     np.testing.assert_allclose(np.diag(gram), 1.0, rtol=1e-13)
     np.testing.assert_array_equal(X[:, 0], 1.0)
+
+
+def test_a_frame_that_is_made_in_pieces_has_the_same_bits(monkeypatch):
+    """Large ones are: between two compiled calls an interrupt is heard."""
+    whole = draw_normals(300, 20, 2, True, np.random.SeedSequence(5))
+    calls = []
+    monkeypatch.setattr(noise, "AT_ONCE", 1)
+    monkeypatch.setattr(noise, "share_out", lambda kernel, *rest: (calls.append(kernel), share_out(kernel, *rest)))
+    pieces = draw_normals(300, 20, 2, True, np.random.SeedSequence(5))
+    assert len(calls) == 2 * 5  # products and combinations of 64 rows each
+    np.testing.assert_array_equal(pieces[0], whole[0])
+    np.testing.assert_array_equal(pieces[1], whole[1])
 
 
 def test_normals_have_exact_moments_together_with_h0():
