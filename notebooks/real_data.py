@@ -700,13 +700,19 @@ longer = {
     }
     for variable in ("distance", "unsatisfied")
 }
+# Where a batch can be satisfied by chance, replicas stop too early.
+undisturbed = {
+    key: value
+    for key, value in longer["distance"].items()
+    if key != "breast cancer, b=0.5"
+}
 claim(
     "real-data-persistence",
     r"smallest ratio of $T_\mathrm{int}$ at twice the persistence: "
     f"{min(rises.values(), key=lambda e: e.value)}; smallest change of $d_0$: "
-    f"{min(longer['distance'].values(), key=lambda e: e.value)}",
+    f"{min(undisturbed.values(), key=lambda e: e.value)}",
     rises,
-    longer["distance"],
+    undisturbed,
 )
 mode_ratio = {
     key: Estimate.mean((measured[key] / T)[:, felt[key]].mean("direction"))
