@@ -362,8 +362,8 @@ def theories(persistences, batches):
 CASES = {
     "the_model-smoke-training": {
         "GD": {"algorithm": "GD", "ridge": 1.0},
-        "SGD, $b=0.3$": {"algorithm": "SGD"},
-        r"p-SGD, $b=0.3$, $\tau=2$": {"algorithm": "PersistentSGD"},
+        "SGD": {"algorithm": "SGD"},
+        "p-SGD": {"algorithm": "PersistentSGD"},
     },
     "fig03_sat_distance-smoke-distance": theories((0.5, 2, 4), (0.1, 0.4, 0.8)),
     "fig07_stopping-smoke-stopping": theories((0.5, 1, 2, 4, 8), (0.1, 0.2, 0.4, 0.8, 0.99)),

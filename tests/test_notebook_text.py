@@ -182,6 +182,8 @@ def test_every_notebook_of_the_project(notebook):
     for profile in notebooks.PROFILES:
         assert notebook.parameters(profile)["seed"] == 0
         assert notebook.expected_seconds(profile) is not None
+    name, word = notebook.example().split(maxsplit=1)
+    assert notebook.parameters("smoke", {name: word}) != notebook.parameters("smoke"), "the page invites to try it"
 
 
 # The first page, and those that are looked things up in.
