@@ -212,23 +212,23 @@ figure, panels = plt.subplot_mosaic(
 shown = {rate: rate_colors[rate] for rate in rates}
 for drawn, words in plot_curves(panels["rates"], by_rate, shown, "dt"):
     plotting.label(drawn, words, offset=(0, 3))
-narrow = []
-for drawn, words in plot_curves(panels["batches"], by_batch, batch_colors, "b"):
-    width = 1 - min(drawn.get_xdata())
-    narrow += [(drawn, words)] if width < 0.1 else []
-    if width >= 0.1:
+lines = plot_curves(panels["batches"], by_batch, batch_colors, "b")
+widths = [1 - np.min(drawn.get_xdata()) for drawn, _ in lines]
+narrow = [width < 0.25 * max(widths) for width in widths]
+for (drawn, words), small in zip(lines, narrow, strict=True):
+    if not small:
         plotting.label(drawn, words, offset=(0, 3))
-if narrow:  # these would be one upright line
-    inset = panels["batches"].inset_axes((0.12, 0.12, 0.42, 0.5))
-    for drawn, words in narrow:
-        look = {"color": drawn.get_color(), "linestyle": "-"}
-        again = plotting.curve(
-            inset, drawn.get_xdata(), drawn.get_ydata(), name=f"theory, {words}", **look
-        )
-        plotting.label(again, words, offset=(0, 3))
-    inset.set(ylim=(0, 1.3 * inset.get_ylim()[1]))
+if any(narrow):  # enlarged: these would be one upright line
+    inset = panels["batches"].inset_axes((0.6, 0.5, 0.4, 0.42))
+    for (drawn, words), small in zip(lines, narrow, strict=True):
+        if small:
+            look = {"color": drawn.get_color(), "name": f"theory, {words}, enlarged"}
+            look |= {"linestyle": "-"}
+            plotting.curve(inset, drawn.get_xdata(), drawn.get_ydata(), **look)
+            plotting.label(inset.lines[-1], words, offset=(0, 3))
+    inset.set(ylim=(0, 1.5 * inset.get_ylim()[1]))
+    inset.locator_params(nbins=2)
     inset.tick_params(labelsize=8)
-    panels["batches"].set_xlim(left=panels["batches"].get_xlim()[0])
 
 many = np.round(np.linspace(0.01, 1.02 * max(by_rate), 30), 4)
 grid = {"rate": (many, [linear(batches[0], rate) for rate in many])}
@@ -245,27 +245,32 @@ for name, cases, colors, label in (
     axes.set_title(f"$b={batches[0]:g}$" if name == "rate" else f"$dt={rates[0]:g}$")
     if (alpha, delta, ridge, batches[0], rates[0]) == (6.0, 1.0, 1.0, 0.1, 0.1):
         plotting.quoted(axes, [0.1], [0.015], "paper: 0.015")
-        axes.legend(loc="upper left" if name == "rate" else "lower center")
+    if name == "rate" and axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper left", handletextpad=0.2)
 
-for rate, (theory, network) in rest.items():
-    for dataset, look in (
-        (theory, {"fmt": "-", "name": f"theory, $dt={rate:g}$"}),
-        (network, {"fmt": "o", "name": f"networks, $dt={rate:g}$"}),
-    ):
-        times = dataset.waiting_time.values
-        chords = [chord(dataset, time) for time in times]
-        known = [e for e in chords if e.value > 0]
-        times = [t for t, e in zip(times, chords, strict=True) if e.value > 0]
-        drawn = plotting.curve(
+for place, (rate, pair) in enumerate(rest.items()):
+    for kind, dataset in zip(("theory", "networks"), pair, strict=True):
+        chords = {t: chord(dataset, t) for t in dataset.waiting_time.values}
+        chords = {
+            t: e for t, e in chords.items() if e.value > 0
+        }  # the axis is logarithmic
+        look = {"fmt": "-", "label": f"$dt={rate:g}$"}
+        if kind == "networks":
+            look = {"fmt": "o", "name": f"networks, $dt={rate:g}$"}
+            look |= {"error": [e.error for e in chords.values()]}
+        plotting.curve(
             panels["rest"],
-            times,
-            [e.value for e in known],
-            None if dataset is theory else [e.error for e in known],
+            [t * (1.0 if kind == "theory" else 1.05**place) for t in chords],
+            [e.value for e in chords.values()],
             color=rate_colors[rate],
             **look,
         )
-        if dataset is theory and known:
-            plotting.label(drawn, f"$dt={rate:g}$", at=0, offset=(0, 4))
+cold = line(by_rate[rates[0]][0]).value
+look = {"color": "0.5", "linewidth": 1, "name": "T of the case on the left"}
+level = plotting.curve(panels["rest"], None, cold, fmt="--", **look)
+words = rf"not separable, $dt={rates[0]:g}$"
+plotting.label(level, words, offset=(-2, 6), fontsize=8.5)
+panels["rest"].legend(loc="lower left")
 panels["rest"].set(
     xscale="log",
     yscale="log",
@@ -285,7 +290,7 @@ glue("late", f"{late[-1]:g}")
 
 hot = {rate: Estimate.of(fit) for rate, fit in fits.items()}
 for rate in (0.1, 0.4):
-    over = 100 * (linear(0.1, rate) / hot[rate] - 1.0)
+    over = 100 * (hot[rate] / linear(0.1, rate) - 1.0)
     glue(f"linear_{rate}", f"{over:+.1f}")
 table = ", ".join(f"{hot[rate]:.4f}" for rate in rates)
 steps = {f"$dt={a}$ to {b}": hot[b] - hot[a] for a, b in pairwise(rates)}
@@ -394,8 +399,8 @@ claim(
 #
 # **The temperature vanishes with the learning rate**, as the paper says; it has no rates below 0.1. A line through our
 # two smallest rates meets $dt=0$ at {glue:text}`zero`. The intercept is negative even without noise, because $T$ grows
-# faster than linearly. Linear response, which has no adjustable parameter, is off by {glue:text}`linear_0.1` per
-# cent at $dt=0.1$ and by {glue:text}`linear_0.4` per cent at 0.4.
+# faster than linearly. Linear response has no adjustable parameter; from it the theory differs by
+# {glue:text}`linear_0.1` per cent at $dt=0.1$ and by {glue:text}`linear_0.4` per cent at 0.4.
 #
 # **The maximum in the batch size** has two reasons. Near the full batch nothing is left to fluctuate, and a small batch
 # pulls weakly. {doc}`/notebooks/sum_or_mean` shows that the maximum belongs to the summed gradient.

@@ -107,8 +107,8 @@ for axes, (name, label) in zip(panels.flat, observables.items(), strict=True):
         exact = getattr(sn.solve_statics(problem, algorithm), name)
         look = {"color": "0.45", "linewidth": 1, "name": f"{title}, exact"}
         level = plotting.curve(axes, None, exact, fmt="--", **look)
-        if axes is panels[0, 0]:
-            plotting.label(level, levels[title], at=0, offset=(6, 6))
+        if name == "magnetization":
+            plotting.label(level, levels[title], offset=(-2, -7))
         for place, features in enumerate(sizes):
             known = {
                 rate: run[name]
@@ -128,6 +128,7 @@ for axes, (name, label) in zip(panels.flat, observables.items(), strict=True):
                 name=f"{title}, $N={features}$",
             )
     axes.set(ylabel=label, xscale="log")
+    axes.margins(y=0.12)
 for axes in panels[1]:
     axes.set_xlabel("learning rate $dt$")
     plotting.plain_ticks(axes.xaxis, rates)

@@ -144,9 +144,9 @@ for symbol, (axes, family, marker, words) in families.items():
             plotting.curve(axes, [value], y, error, **look)
         x, x_error = pair([plotting.mean_and_error(chords(algorithm))])
         y, error = pair([final(theory[algorithm])])
-        look = {"fmt": marker, "color": color, "name": name}
+        look = {"fmt": marker, "color": color, "name": name, "elinewidth": 0.8}
         point = plotting.curve(right, x, y, error, x_error, **look)
-        side = (6, -1) if symbol == "b" else (-6, 2)
+        side = (6, -6) if symbol == "b" else (-6, 6)
         plotting.label(point, name, offset=side, fontsize=8.5)
     axes.set(xlabel=words, ylabel="final distance $d$", ylim=(0, None))
 left.set_xscale("log", base=2)

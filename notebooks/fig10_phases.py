@@ -122,7 +122,7 @@ exact = np.array([sn.critical_alpha(delta) for delta in many])
 axes.fill_between(many, 0.3, exact, color=colors["SAT"], alpha=0.12, linewidth=0)
 axes.fill_between(many, exact, 40, color=colors["UNSAT"], alpha=0.12, linewidth=0)
 drawn = plotting.curve(axes, many, exact, fmt="k-", name=r"$\alpha_c$")
-look = {"color": "k", "fillstyle": "none", "name": "linear programs"}
+look = {"color": "k", "fillstyle": "none", "markersize": 7, "name": "linear programs"}
 asked = plotting.curve(axes, deltas, border, border_error, fmt="o", **look)
 plotting.label(drawn, r"$\alpha_c(\Delta)$", at=10, offset=(6, 4))
 plotting.label(asked, "linear programs", offset=(0, 8))
