@@ -16,16 +16,16 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# How a temperature is read off fluctuation and response for SGD with independent batches, how it depends on learning
-# rate and batch size, and what becomes of it where the data can be separated.
+# How to read the temperature of SGD with independent batches from fluctuation and response, how this temperature
+# depends on the learning rate and the batch size, and what happens to it if the data are separable.
 # :::
 #
-# *Figure 1 of the paper.* Train until the start is forgotten, wait until $t_w$, and plot the integrated response
-# $\chi(t,t_w)$ against the correlation $C(t,t_w)$, both divided by $C(t_w,t_w)$, as $t$ grows. In equilibrium the plot
-# is a straight line of slope $-1/T$. In this book *slope* means $T$ itself, the slope of the displacement
-# $C(t_w,t_w)-C(t,t_w)$ against $\chi(t,t_w)$. The paper finds a line for vanilla SGD and calls its $T$ the effective
-# temperature: it grows with the learning rate, is largest for batches of intermediate size, and vanishes where the data
-# can be separated.
+# *Figure 1 of the paper.* Train until the weights have forgotten their start, wait until $t_w$, and plot the integrated
+# response $\chi(t,t_w)$ against the correlation $C(t,t_w)$, both divided by $C(t_w,t_w)$, as $t$ grows. In equilibrium
+# the plot is a straight line of slope $-1/T$. (From here on *slope* means $T$ itself, the slope of the displacement
+# $C(t_w,t_w)-C(t,t_w)$ against $\chi(t,t_w)$.) The paper finds such a line for vanilla SGD and calls its $T$ the
+# effective temperature: it grows with the learning rate, is largest for batches of intermediate size, and vanishes
+# where the data can be separated.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -413,12 +413,12 @@ claim(
 # of the height; the plot of p-SGD at $\alpha=8$, $b=0.2$, $\tau=2$, which the paper calls curved, deviates by
 # {glue:text}`curved` per cent over the same lags. But over lags from 1 to 2.5 the slope is lower by {glue:text}`fall`
 # per cent than up to 0.5. {doc}`/notebooks/temperature` explains why: stiff modes are hotter than soft ones. A
-# temperature quoted to a third of a per cent has to name its window.
+# temperature quoted to a third of a per cent must state its window.
 #
 # :::{admonition} What was found
 # :class: found
 # - Of the paper's batch sizes $b=$ {glue:text}`middle` is the hottest. Where the data can be separated,
 #   $B/\chi$ after $t=$ {glue:}`late` is {glue:text}`rest` per cent of the temperature of the UNSAT case at the same
 #   learning rate.
-# - The slope falls with the lag, by {glue:text}`fall` per cent. A temperature has to name its window.
+# - The slope falls with the lag, by {glue:text}`fall` per cent. A temperature must therefore state its window.
 # :::

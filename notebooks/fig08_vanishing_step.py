@@ -19,14 +19,14 @@
 # What SGD becomes when its learning rate vanishes, and why that is not gradient descent on the same loss.
 # :::
 #
-# *Figure 8 of the paper.* One expects SGD with a vanishing learning rate to become gradient descent, because the noise
-# of a step is proportional to $dt$. The paper finds otherwise: as $dt\to0$ the loss, the generalisation error, the
-# magnetisation and the norm at the end of training approach plateaus, but different ones for GD and for SGD, and the
-# difference does not shrink as the network grows. We repeat the experiment and add the exact values of the plateaus.
+# *Figure 8 of the paper.* One expects SGD to become gradient descent as the learning rate vanishes, because the noise
+# of a step is proportional to $dt$. The paper finds otherwise. Loss, generalisation error, magnetisation and norm at
+# the end of training approach plateaus as $dt\to0$, but GD and SGD have different plateaus, and the difference does not
+# shrink with the size of the network. Here we repeat the experiment and add the exact values of the plateaus.
 #
-# A batch of fraction $b$ weakens the average force of the data by a factor $b$ and leaves the ridge alone. SGD at
-# $(\lambda, b)$ with $dt\to0$ therefore follows the gradient of $b\,[\sum_\mu \ell(h_\mu) + \frac{\lambda}{2b}|w|^2]$.
-# It ends in the minimum for the ridge $\lambda/b$, which the static theory gives exactly (`sn.solve_statics`).
+# A batch of fraction $b$ makes the average force of the data $b$ times weaker and leaves the ridge alone. SGD at
+# $(\lambda, b)$ with $dt\to0$ therefore follows the gradient of $b\,[\sum_\mu \ell(h_\mu) + \frac{\lambda}{2b}|w|^2]$
+# and converges to the minimum with ridge $\lambda/b$, which the static theory gives exactly (`sn.solve_statics`).
 
 # %% tags=["parameters"]
 profile = "standard"

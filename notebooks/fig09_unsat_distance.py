@@ -16,14 +16,14 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# That the distance of two copies also measures noise where training never ends, and how it is related to the
-# temperature.
+# How the distance between two runs measures the noise if training never comes to rest, and how this distance is related
+# to the temperature.
 # :::
 #
-# *Figure 9 of the paper.* Two networks with the same data and the same start see different batches and end at different
-# points. Where the data cannot be separated they wander around the same minimum, and their distance
-# $d=|w^1-w^2|/\sqrt N$ becomes stationary. The paper finds that the distance depends on persistence and batch size as
-# the temperature does. We add the theory of two replicas, and the reason for the similarity.
+# *Figure 9 of the paper.* Two networks with the same data, the same start and different batches do not end at the same
+# point. Where the data cannot be separated they wander around the same minimum, and their distance $d=|w^1-w^2|/\sqrt
+# N$ settles. The paper finds that it depends on persistence and batch size as the temperature does. The paper has
+# simulations only; we add the theory of the two replicas, and the reason for the similarity.
 
 # %% tags=["parameters"]
 profile = "standard"

@@ -19,17 +19,17 @@
 # Which data sets can be fitted without error, where the border is, and on which side of it the paper works.
 # :::
 #
-# *Not in the paper.* Everything in the paper depends on one question: does a hyperplane separate the two clouds? In the
-# limit of many features the answer is sharp. Below a critical number of samples per feature, $\alpha_c(\Delta)$, the
-# data are separable (SAT); above it they are not (UNSAT). The paper takes the two phases as known. We put every choice
-# of its parameters on the map, and draw the border by theory and by asking a linear program.
+# Everything in the paper depends on one question: is there a hyperplane that separates the two clouds? In the limit of
+# many features the answer is sharp. Below a critical number of samples per feature, $\alpha_c(\Delta)$, the data are
+# separable (SAT), above it they are not (UNSAT). The paper takes the two phases as known. Here we place every choice of
+# its parameters on the map, and determine the border by theory and with a linear program.
 #
 # For weights of norm $\sqrt N$ with overlap $m$ with the signal, the constraints can be met up to a number of samples
 # per feature that depends on $m$; the threshold is the largest,
 #
 # $$
 # \alpha_c(\Delta) = \max_{0\le m\le 1}\;
-# \frac{\Delta\,(1-m^2)}{\big\langle (m+\sqrt\Delta\,z)_-^2 \big\rangle_z}, \qquad z\sim\mathcal N(0,1),
+# \frac{\Delta\,(1-m^2)}{\big\langle (m+\sqrt\Delta\,z)_-^2 \big\rangle}, \qquad z\sim\mathcal N(0,1),
 # $$ (eq-critical)
 #
 # with $(x)_-=\min(x,0)$; it is 2 for pure noise, $\Delta\to\infty$, a classic result {cite:p}`cover1965geometrical`.
@@ -64,8 +64,8 @@ size = {
 # %% [markdown]
 # ## Asking a linear program
 #
-# A data set is separable if some $w$ has $y_\mu x_\mu\cdot w \ge 1$ for all $\mu$, a question that a linear program
-# answers for each data set without any training. The border is where half of the data sets are separable.
+# A data set is separable if some $w$ satisfies $y_\mu x_\mu\cdot w \ge 1$ for all $\mu$. A linear program decides this
+# for each data set without any training. The border is where half of the data sets are separable.
 
 
 # %%

@@ -16,14 +16,14 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# That a batch size is a ridge in disguise, for every batch size and every observable, and how to compare batch sizes so
+# Why a batch size acts like a ridge, for every batch size and every observable, and how to compare batch sizes such
 # that only the noise changes.
 # :::
 #
-# *Not in the paper.* {doc}`/notebooks/fig08_vanishing_step` finds that SGD with a vanishing learning rate ends where
-# gradient descent with the ridge $\lambda/b$ ends. If that is the whole story it holds for every batch size and every
-# observable, with nothing to adjust. We compare SGD$(b,\lambda)$ at a small learning rate, GD$(\lambda/b)$ on the same
-# data sets, and the static theory of the minimum.
+# *Not in the paper.* {doc}`/notebooks/fig08_vanishing_step` finds that SGD with a vanishing learning rate converges to
+# the minimum of gradient descent with ridge $\lambda/b$. If that is the full explanation, it must hold for every batch
+# size and every observable, with no free parameter. Here we compare SGD$(b,\lambda)$ at a small learning rate,
+# GD$(\lambda/b)$ on the same data sets, and the static theory of the minimum.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -203,7 +203,9 @@ glue("most_of", observables[most[0]])
 #
 # :::{admonition} What was found
 # :class: found
-# - SGD at a small learning rate ends where GD with the ridge $\lambda/b$ ends: paired by data set, their magnetisations
-#   differ at most by {glue:text}`gap`, against {glue:text}`spread` between $b=0.1$ and GD at $\lambda$.
-# - Batch sizes compared at a fixed ridge differ in two things. Averaging the gradient over the batch leaves one.
+# - SGD at a small learning rate converges to the minimum of GD with ridge $\lambda/b$: paired by data set, their
+#   magnetisations differ by at most {glue:text}`gap`, compared with {glue:text}`spread` between SGD at $b=0.1$ and GD
+#   at $\lambda$.
+# - A comparison of batch sizes at fixed ridge changes the noise and the minimised function. With a gradient that is
+#   averaged over the batch, only the noise changes.
 # :::

@@ -1,7 +1,7 @@
 r"""Where training ends: the ridge minimiser in the high-dimensional limit, without sampling.
 
 Gradient descent ends at the minimum of Eq. (1) of the paper. The gradient of SGD is on average :math:`b` times the
-data term plus the whole ridge, so that with a small learning rate it ends at the minimum with :math:`\lambda`
+data term plus the whole ridge, so with a small learning rate it converges to the minimum with :math:`\lambda`
 replaced by :math:`\rho=\lambda/b`; where the gradient is the mean over the batch, :math:`\rho=\lambda`. Order
 parameters of that minimum, with :math:`u\sim N(m,\Delta q)` and :math:`k=1+\Delta V`:
 
@@ -85,9 +85,9 @@ class Statics:
 
     @property
     def force_variance(self) -> float:
-        r"""Variance of the sampling force on one weight, :math:`c_0\alpha\Delta\langle\ell'^2\rangle`.
+        r"""Variance of the sampling force on one weight, :math:`\mathrm{cov}_0\,\alpha\Delta\langle\ell'^2\rangle`.
 
-        :math:`c_0` is the variance of the weight of a sample: :math:`b(1-b)` for a sum over the batch,
+        :math:`\mathrm{cov}_0` is the variance of the weight of a sample: :math:`b(1-b)` for a sum over the batch,
         :math:`(1-b)/b` for its mean.
         """
         return self._force(float(self._covariance.values[0]))
