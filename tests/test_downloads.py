@@ -113,14 +113,11 @@ def executed(text):
     """A notebook that ran in the folder of a build."""
     cells = [
         nbformat.v4.new_markdown_cell("# A title\n\nWords."),
-        nbformat.v4.new_code_cell("seed = 0", metadata={"tags": ["parameters", "remove-cell"]}),
-        nbformat.v4.new_code_cell(
-            "# Parameters\nseed = 3", metadata={"tags": ["injected-parameters"], "papermill": {}}
-        ),
+        nbformat.v4.new_code_cell("seed = 3", metadata={"tags": ["parameters"], "papermill": {}}),
         nbformat.v4.new_code_cell("1", metadata={"tags": ["hide-input"]}, execution_count=3),
         nbformat.v4.new_markdown_cell(text),
     ]
-    cells[3].outputs = [nbformat.v4.new_output("display_data", {MIME: {"kind": "value", "name": "n", "text": "-7"}})]
+    cells[2].outputs = [nbformat.v4.new_output("display_data", {MIME: {"kind": "value", "name": "n", "text": "-7"}})]
     kernel = {"name": "python3", "language": "python", "display_name": "Python 3"}
     papermill = {"input_path": "/home/somebody/start.ipynb"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel, "papermill": papermill})
@@ -166,10 +163,10 @@ def test_one_cell_of_parameters_no_outputs_and_nothing_of_the_machine():
     notebook = downloads.convert(before, "The book", "version 1, smoke profile")
     assert notebook.cells[0].source.startswith("# A title\n\n*A page of “The book”, version 1, smoke profile.")
     assert [cell.metadata.get("tags") for cell in notebook.cells] == [None, ["parameters"], ["hide-input"], None]
-    assert notebook.cells[1].source == "# Parameters\nseed = 3"
+    assert notebook.cells[1].source == "seed = 3"
     assert all(not cell.get("outputs") for cell in notebook.cells)
     assert "somebody" not in nbformat.writes(notebook)
-    assert len(before.cells) == 5, "the executed copy is left as it is"
+    assert len(before.cells) == 4, "the executed copy is left as it is"
 
 
 def imported(code):
@@ -205,7 +202,6 @@ def test_every_notebook_that_a_page_offers_is_plain(html, project):
         notebook = nbformat.reads(text, as_version=4)
         tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
         assert tags.count("parameters") == 1, file
-        assert "injected-parameters" not in tags, file
         assert sum('profile = "' in cell.source for cell in notebook.cells) == 1, file
         for cell in notebook.cells:
             if cell.cell_type == "markdown":

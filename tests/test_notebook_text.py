@@ -1,5 +1,6 @@
 """Notebooks as text: parameters, keys, and what keeps the text clean."""
 
+import ast
 import os
 import re
 import shutil
@@ -10,30 +11,67 @@ import time
 import nbformat
 import pytest
 
-from bookbuild import notebooks, page
+from bookbuild import notebooks, page, parameters
 from bookbuild.check import toc_pages
 from bookbuild.paths import NOTEBOOKS, ROOT
 from bookbuild.texts import Refusal
+from sgdnoise._checks import MAX_SEED
 
-TEXT = '# %% [markdown]\n# # A title\n\n# %% tags=["parameters"]\nprofile = "standard"\nseed = 0\nwidth = 0.5\n'
+TEXT = """\
+# %% [markdown]
+# # A title
+
+# %% tags=["parameters"]
+profile = "standard"
+seed = 0
+delta = 1.0  # noise of the data
+batches = [0.1, 0.2]  # fractions
+window = [0.0, 2.5]  # lags
+"""
 NOTEBOOK = notebooks.Notebook("example", TEXT)
+USUAL = {"profile": "smoke", "seed": 0, "delta": 1.0, "batches": [0.1, 0.2], "window": [0.0, 2.5]}
 
 
-def test_parameters_are_those_of_the_cell():
-    assert NOTEBOOK.parameters("smoke") == {"profile": "smoke", "seed": 0, "width": 0.5}
-    assert NOTEBOOK.parameters("smoke", {"seed": "3", "width": "2"}) == {"profile": "smoke", "seed": 3, "width": 2.0}
+@pytest.mark.parametrize(
+    ("overrides", "others"),
+    [
+        ({}, {}),
+        ({"seed": "3", "delta": "2"}, {"seed": 3, "delta": 2.0}),
+        ({"batches": "0.1,0.3,1"}, {"batches": [0.1, 0.3, 1.0]}),
+        ({"batches": "0.4"}, {"batches": [0.4]}),
+        ({"batches": "(0.4,)"}, {"batches": [0.4]}),
+        ({"batches": "[0.4, 0.5]", "window": "1, 2"}, {"batches": [0.4, 0.5], "window": [1.0, 2.0]}),
+    ],
+)
+def test_parameters_are_those_of_the_cell_or_of_the_command(overrides, others):
+    assert NOTEBOOK.parameters("smoke", overrides) == USUAL | others
+
+
+BATCHES = "batches must be one or more numbers above 0 and at most 1, increasing, separated by commas, got "
+WINDOW = "window must be two numbers of at least 0, increasing, separated by commas, got "
+SEED = "seed must be a whole number of at least 0 and at most 9223372036854775807, got "
 
 
 @pytest.mark.parametrize(
     ("profile", "overrides", "sentence"),
     [
         ("quick", {}, "profile must be smoke, standard or paper, got 'quick'"),
-        ("smoke", {"sede": "3"}, "notebook example has the parameters profile, seed, width, and no 'sede'"),
-        ("smoke", {"seed": "-1"}, "seed must be at least 0 and at most 9223372036854775807, got -1"),
-        ("smoke", {"seed": str(2**63)}, f"seed must be at least 0 and at most {2**63 - 1}, got {2**63}"),
-        ("smoke", {"seed": "three"}, "seed must be of type int, like its default 0, got 'three'"),
-        ("smoke", {"seed": "1.5"}, "seed must be of type int, like its default 0, got '1.5'"),
+        (
+            "smoke",
+            {"sede": "3"},
+            "notebook example has the parameters profile, seed, delta, batches, window, and no 'sede'",
+        ),
+        *(("smoke", {"seed": word}, f"{SEED}{word!r}") for word in ("-1", str(2**63), "three", "1.5", "True", "1,2")),
         ("smoke", {"profile": "paper"}, "profile must be set by PROFILE=paper, and not with -p"),
+        *(
+            ("smoke", {"delta": w}, f"delta must be a number above 0, got {w!r}")
+            for w in ("0", "-1", "x", "1e999", "1,2", "")
+        ),
+        *(
+            ("smoke", {"batches": w}, f"{BATCHES}{w!r}")
+            for w in ("0.3,0.1", "0.1,0.1", "0", "1.1", "b", "()", "0.1;2", "'0.1'")
+        ),
+        *(("smoke", {"window": word}, f"{WINDOW}{word!r}") for word in ("1", "1,2,3", "2,1", "-1,2")),
     ],
 )
 def test_wrong_parameters_are_refused(profile, overrides, sentence):
@@ -42,17 +80,65 @@ def test_wrong_parameters_are_refused(profile, overrides, sentence):
     assert str(caught.value) == sentence
 
 
+def test_the_largest_seed_is_that_of_the_library():
+    assert parameters.MAX_SEED == MAX_SEED
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("# %%\nseed = 0\n", "must have one cell tagged 'parameters', and has 0"),
         (TEXT + TEXT, "must have one cell tagged 'parameters', and has 2"),
         ('# %% tags=["parameters"]\nseed = 0\n', "must include 'profile'"),
+        (TEXT + "width = 0.5\n", "parameter width of notebook example must end with one of alpha, "),
+        (TEXT + "slow_batches = [0.5, 0.1]\n", "slow_batches must be one or more numbers above 0 and at most 1, incr"),
     ],
 )
 def test_notebooks_without_proper_parameters_are_refused(text, sentence):
     with pytest.raises(Refusal, match=sentence):
         notebooks.Notebook("example", text).parameters("smoke")
+
+
+def test_other_values_take_the_place_of_the_defaults_and_comments_stay():
+    node = NOTEBOOK.convert()
+    parameters.put(node, USUAL | {"batches": [0.3], "delta": 2.0})
+    lines = ['profile = "smoke"', "seed = 0", "delta = 2.0  # noise of the data", "batches = [0.3]  # fractions"]
+    assert node.cells[1].source == "\n".join([*lines, "window = [0.0, 2.5]  # lags"])
+
+
+def test_claims_are_tested_with_the_physics_that_they_are_about():
+    text = TEXT + '\n# %% tags=["claims"]\nclaim()\n'
+    for overrides, tested in (({}, True), ({"seed": "1"}, True), ({"batches": "0.1"}, False), ({"delta": "1"}, True)):
+        notebook = notebooks.Notebook("example", text)
+        chosen = notebook.parameters("smoke", overrides)
+        node = notebook.convert()
+        assert notebook.tests_claims(chosen) is tested
+        parameters.put(node, chosen, claims=tested)
+        assert node.cells[-1].source == ("claim()" if tested else parameters.LEFT_OUT)
+
+
+def names(source, context):
+    """The names that code assigns (Store) or uses (Load)."""
+    found = {
+        node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name) and isinstance(node.ctx, context)
+    }
+    definitions = (ast.FunctionDef, ast.ClassDef)
+    return found | {
+        node.name for node in ast.walk(ast.parse(source)) if isinstance(node, definitions) and context is ast.Store
+    }
+
+
+@pytest.mark.parametrize("notebook", notebooks.read_all(), ids=lambda notebook: notebook.name)
+def test_no_cell_needs_one_that_tests_claims(notebook):
+    """With other physics these are left out, and the notebook runs to its end."""
+    known, left_out = set(), set()
+    for cell in (cell for cell in notebook.convert().cells if cell.cell_type == "code"):
+        if parameters.CLAIMS in cell.metadata.get("tags", []):
+            left_out |= names(cell.source, ast.Store) - known
+            continue
+        assert not (names(cell.source, ast.Load) - names(cell.source, ast.Store)) & left_out
+        known |= names(cell.source, ast.Store)
+        left_out -= known
 
 
 def test_key_changes_with_everything_the_result_depends_on(monkeypatch, tmp_path):

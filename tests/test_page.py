@@ -72,7 +72,7 @@ def test_folded_cells_that_follow_one_another_become_one():
         return cell
 
     cells = [
-        code("# Parameters\nseed = 0", page.PARAMETERS),
+        code("seed = 0  # of the random numbers", "parameters"),
         code("# Set up.\nimport this", page.FOLDED),
         code("run()"),
         code("# Draw it.\ndraw()", page.FOLDED),
@@ -86,7 +86,7 @@ def test_folded_cells_that_follow_one_another_become_one():
     prompts = [cell.metadata.get("mystnb", {}).get("code_prompt_show") for cell in executed.cells]
     shown = ["Code: parameters; set up", None, "Code: draw it; test it", None, None, "Code: count it"]
     assert prompts == shown
-    assert executed.cells[0].source == "# Parameters\nseed = 0\n\n# Set up.\nimport this"
+    assert executed.cells[0].source == "seed = 0  # of the random numbers\n\n# Set up.\nimport this"
     assert [output.text for output in executed.cells[2].outputs] == ["# Draw it.\ndraw()", "# Test it.\ntest()"]
     assert sum(len(cell.get("outputs", [])) for cell in executed.cells) == 7, "no output is lost"
 

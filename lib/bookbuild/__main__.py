@@ -44,6 +44,8 @@ def run_notebook(arguments: argparse.Namespace) -> None:
     job = Job(notebook, parameters)
     writable(paths.BUILD)
     run_all([job])
+    if not notebook.tests_claims(parameters):
+        print("The claims are about the notebook's own parameters; this run, with others, did not test them.")
     print(f"Executed notebook: {os.path.relpath(job.output)}")
     for figure in notebooks.extract(job.output):
         print(f"Figure: {os.path.relpath(figure)}")

@@ -126,8 +126,6 @@ def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
     """Return an executed notebook as one to run, without outputs; it says of which book and build it is a page."""
     notebook = deepcopy(executed)
     page.typeset(notebook)
-    # The values of the run take the place of the defaults.
-    notebook.cells = [cell for cell in notebook.cells if "parameters" not in tags(cell)]
     texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
     plain = Plain("\n".join(cell.source for cell in texts))
     for cell in texts:
@@ -138,7 +136,7 @@ def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
     heading, _, rest = texts[0].source.partition("\n")
     texts[0].source = f"{heading}\n\n{NOTE.format(title=title, about=about)}\n{rest}"
     for cell in notebook.cells:
-        kept = ["parameters"] if page.PARAMETERS in tags(cell) else tags(cell)
+        kept = tags(cell)
         cell.metadata = NotebookNode({"tags": kept} if kept else {})
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None

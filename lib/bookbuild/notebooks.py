@@ -1,6 +1,5 @@
 """The notebooks as text: their parameters, and the key that says which executed copy belongs to which text."""
 
-import ast
 import hashlib
 import json
 import os
@@ -10,13 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bookbuild import parameters as values
 from bookbuild import paths
+from bookbuild.parameters import PROFILES
 from bookbuild.texts import Refusal, read_text
 
 if TYPE_CHECKING:  # jupytext, nbformat and the library take seconds to import, and a refusal needs none of them
     from nbformat import NotebookNode
 
-PROFILES = ("smoke", "standard", "paper")
 Parameters = Mapping[str, Any]
 SEAL, USED = "sgdnoise_sha256", "sgdnoise_results"  # what the executed copy says of itself, and of the store
 
@@ -66,19 +66,18 @@ class Notebook:
     def parameters(self, profile: str, overrides: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return all parameters of a run, each override checked against the cell tagged ``parameters``."""
         defaults = _defaults(self)
-        chosen = {**defaults, "profile": profile}
+        chosen = {**defaults, "profile": check_profile(profile)}
         for name, word in (overrides or {}).items():
             if name == "profile":
                 raise Refusal(f"profile must be set by PROFILE={word}, and not with -p")
             if name not in defaults:
                 raise Refusal(f"notebook {self.name} has the parameters {', '.join(defaults)}, and no {name!r}")
-            chosen[name] = _like(defaults[name], name, word)
-        check_profile(chosen["profile"])
-        from sgdnoise._checks import MAX_SEED
-
-        if not 0 <= chosen["seed"] <= MAX_SEED:
-            raise Refusal(f"seed must be at least 0 and at most {MAX_SEED}, got {chosen['seed']}")
+            chosen[name] = values.read(name, defaults[name], word)
         return chosen
+
+    def tests_claims(self, parameters: Parameters) -> bool:
+        """Tell whether a run is about the physics of the notebook's claims."""
+        return values.is_default(parameters, _defaults(self))
 
     def key(self, parameters: Parameters) -> str:
         """Return the key of an executed copy: a hash of everything that the result depends on.
@@ -110,18 +109,7 @@ def results_label(notebook: Notebook, parameters: Parameters) -> str:
 
 @cache
 def _defaults(notebook: Notebook) -> dict[str, Any]:
-    """Return the values in the one cell that is tagged ``parameters``."""
-    cells = [c for c in notebook.convert().cells if "parameters" in c.metadata.get("tags", [])]
-    if len(cells) != 1:
-        raise Refusal(f"notebook {notebook.name} must have one cell tagged 'parameters', and has {len(cells)}")
-    values = {}
-    for statement in ast.parse(cells[0].source).body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            values[statement.targets[0].id] = ast.literal_eval(statement.value)
-    for required in ("profile", "seed"):
-        if required not in values:
-            raise Refusal(f"the parameters of notebook {notebook.name} must include {required!r}")
-    return values
+    return values.defaults(notebook.name, notebook.convert())
 
 
 def seal(executed: "NotebookNode") -> None:
@@ -178,21 +166,6 @@ def extract(path: Path) -> list[Path]:
 def _digest(executed: "NotebookNode") -> str:
     content = {**executed, "metadata": {k: v for k, v in executed.metadata.items() if k != SEAL}}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _like(default: Any, name: str, word: str) -> Any:
-    """Read a word of the command line as a value of the same type as the default."""
-    if isinstance(default, str):
-        return word
-    try:
-        value = ast.literal_eval(word)
-    except (ValueError, SyntaxError):
-        value = word
-    if isinstance(default, float) and type(value) is int:
-        value = float(value)
-    if type(value) is not type(default):
-        raise Refusal(f"{name} must be of type {type(default).__name__}, like its default {default!r}, got {word!r}")
-    return value
 
 
 def read(name: str) -> Notebook:

@@ -25,12 +25,13 @@ from nbformat import NotebookNode
 
 from bookbuild import ledger, paths
 from bookbuild.notebooks import Notebook, told
+from bookbuild.parameters import TAG
 from bookbuild.texts import Refusal, clock, printed
 from sgdnoise.report import MIME
 from sgdnoise.sweep.store import Store
 
 WORDS_A_MINUTE = 200
-FOLDED, REMOVED, PARAMETERS = "hide-input", "remove-cell", "injected-parameters"
+FOLDED, REMOVED = "hide-input", "remove-cell"
 FOUND = ":class: found\n"
 OPTIONS = re.compile(r"^---\n.*?^---\n", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"^```\{glue:figure\} ([\w-]+)\n.*?\n```$", re.MULTILINE | re.DOTALL)
@@ -187,7 +188,7 @@ def fold(executed: NotebookNode) -> None:
     above: NotebookNode | None = None  # the folded cell that the next one would join
     for cell in executed.cells:
         tags = cell.metadata.get("tags", [])
-        if PARAMETERS in tags:
+        if TAG in tags:
             cell.metadata["tags"] = tags = [*tags, FOLDED]
         if REMOVED in tags:
             cells.append(cell)
@@ -217,6 +218,8 @@ def title(cell: NotebookNode) -> str:
     >>> title(new_code_cell("# Draw the figure.\\nplot()"))
     'draw the figure'
     """
+    if TAG in cell.metadata.get("tags", []):
+        return "parameters"
     line = cell.source.lstrip().partition("\n")[0]
     words = line.removeprefix("#").strip().rstrip(".") if line.startswith("#") else "source"
     return words[:1].lower() + words[1:]

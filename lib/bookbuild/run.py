@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bookbuild import notebooks, paths, work
+from bookbuild import parameters as values
 from bookbuild.notebooks import Notebook, Parameters, read_executed
 from bookbuild.texts import Refusal, clock, say
 
@@ -120,22 +121,19 @@ def execute(notebook: Notebook, parameters: Parameters, output: Path) -> None:
         os.environ |= {**dict.fromkeys(SETTINGS, scratch), "MPLCONFIGDIR": str(paths.BUILD / "matplotlib")}
         start, end = Path(scratch) / "start.ipynb", Path(scratch) / "end.ipynb"
         node = notebook.convert()
+        values.put(node, parameters, claims=notebook.tests_claims(parameters))
         node.metadata["kernelspec"] = {"name": "python3", "language": "python", "display_name": "Python 3"}
         nbformat.write(node, start)
         try:
             bar = {"bar_format": "cell {n_fmt} of {total_fmt}"}
             options = {"kernel_name": "python3", "cwd": paths.ROOT, "progress_bar": bar, "log_output": False}
-            papermill.execute_notebook(start, end, parameters=dict(parameters), **options)
+            papermill.execute_notebook(start, end, **options)
         except papermill.PapermillExecutionError as error:
             print(*error.traceback, sep="\n")
             raise Refusal(f"{error.ename}: {error.evalue}") from None
         except DeadKernelError as error:
             raise Refusal("its process died, perhaps for lack of memory") from error
         done = nbformat.read(end, as_version=4)
-        for cell in done.cells:
-            # The page shows the values that were used, in place of the defaults.
-            if "parameters" in cell.metadata.get("tags", []):
-                cell.metadata["tags"] = ["parameters", "remove-cell"]
         done.metadata[notebooks.USED] = json.loads(uses.read_text(encoding="utf-8")) if uses.is_file() else []
         notebooks.seal(done)
         nbformat.write(done, end)
