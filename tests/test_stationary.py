@@ -123,10 +123,14 @@ def test_it_is_the_late_state_of_the_two_time_solution():
         assert abs(one.mean() - two.mean()) < allowed(two.mean(), error, 1e-4, 8), name
 
 
-@pytest.mark.parametrize("persistence", [0.5, 4.0])
-def test_a_push_decays_no_slower_than_the_softest_hessian_allows(persistence):
-    algorithm = sn.PersistentSGD(batch=0.3, persistence=persistence)
-    theory = sn.solve_stationary(sn.Problem(alpha=8), algorithm, 0.1, 10.0, paths=160, realisations=2)
+@pytest.mark.parametrize(
+    ("batch", "persistence"),
+    [(0.3, tau) for tau in (0.5, 1.0, 2.0, 4.0, 8.0)] + [(b, 2.0) for b in (0.1, 0.2, 0.4, 0.8, 0.99)],
+)
+def test_a_push_decays_no_slower_than_the_softest_hessian_allows(batch, persistence):
+    """All choices of the paper's second figure."""
+    algorithm = sn.PersistentSGD(batch=batch, persistence=persistence)
+    theory = sn.solve_stationary(sn.Problem(alpha=8), algorithm, 0.1, 20.0, paths=128, realisations=2)
     n = np.arange(theory.sizes["time"] - 1)
     assert (np.abs(theory.response.values[:, 0, 1:]) <= (1 - 0.1) ** n * (1 + 1e-12)).all()
 
@@ -189,6 +193,12 @@ def test_a_realisation_depends_on_the_seed_and_its_number_only():
         ({"paths": 8}, ValueError, "paths must be a whole number of at least 128, got 8"),
         ({"paths": 130}, ValueError, "paths must be a multiple of 8, got 130"),
         ({"realisations": 0}, ValueError, "realisations must be a whole number of at least 1, got 0"),
+        (
+            {"memories": 12.0},
+            ValueError,
+            r"duration must be at least 7.2 here, 12 times the memory of the batch .* got 6.0",
+        ),
+        ({"memories": 0.5}, ValueError, "memories must be at least 1, got 0.5"),
         ({"tolerance": 0}, ValueError, "tolerance must be greater than 0, got 0"),
         ({"learning_rate": 2.0}, ValueError, "learning_rate must be"),
         ({"seed": -1}, ValueError, "seed must be a whole number of at least 0"),

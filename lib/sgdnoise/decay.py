@@ -4,15 +4,16 @@ A spectrum of stiffnesses with a soft edge :math:`a` makes the response decay as
 
 .. math:: R(t) \simeq A\,(t+t_0)^{-3/2}\,e^{-at} ,
 
-and the batch of persistent SGD is forgotten at the rate :math:`\gamma=-\ln(1-dt/b\tau)/dt`. At long lag the slope of the
-FDT plot is the ratio of two decaying functions. It has a limit if the correlation decays as fast as the response, that
-is if :math:`\gamma>a`.
+and the batch of persistent SGD is forgotten at the rate :math:`\gamma=-\ln(1-dt/b\tau)/dt`. At long lag the slope of
+the FDT plot is the ratio of two decaying functions. It has a limit if the correlation decays as fast as the response,
+that is if :math:`\gamma>a`.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from sgdnoise.algorithms import PersistentSGD
 from sgdnoise.estimates import Estimate, jackknife
@@ -69,11 +70,10 @@ def continued_response(dataset: xr.Dataset, start: float = 2.0) -> Array:
     """Return the response of each realisation, continued by its fit from where it falls below 1e-9."""
     lag, response = dataset.time.values, dataset.response.values[:, 0]
     used = _used(lag, response, start)
-    if not used.any():
-        return response
     fit = fit_decay(lag[used], np.maximum(response[:, used], LEAST / 1e5))
     beyond = lag > lag[used][-1]
-    return np.where(beyond, np.exp(fit.log_response(np.maximum(lag, start))), response)
+    continued: Array = np.where(beyond, np.exp(fit.log_response(np.maximum(lag, start))), response)
+    return continued
 
 
 def correlation_decay(dataset: xr.Dataset, first: float, last: float) -> Estimate:
@@ -105,8 +105,8 @@ def forgetting_rate(algorithm: PersistentSGD, learning_rate: float) -> float:
     return float(-np.log(ratio) / learning_rate)
 
 
-def _used(lag: Array, response: Array, start: float) -> Array:
+def _used(lag: Array, response: Array, start: float) -> NDArray[np.bool_]:
     """Tell the lags of the fit: from the start on, as long as the mean response is above the least."""
     known = np.logical_and.accumulate((response.mean(axis=0) > LEAST) | (lag < start))
-    used: Array = known & (lag > start - 1e-9)
+    used: NDArray[np.bool_] = known & (lag > start - 1e-9)
     return used

@@ -13,6 +13,7 @@ import xarray as xr
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
@@ -179,6 +180,22 @@ def draw_fdt(axes: Axes, fdt: xr.Dataset, lags: Sequence[float] | None = None, *
         x_error,
         **{"markersize": 3, "elinewidth": 0.7} | style,
     )
+
+
+def ordered(count: int) -> list[str]:
+    """Return colours for a family in order, from light to dark.
+
+    >>> ordered(3)
+    ['#86d549', '#297a8e', '#440154']
+    """
+    places = np.linspace(0.82, 0.0, count) if count > 1 else [0.4]
+    return [to_hex(mpl.colormaps["viridis"](place)) for place in places]
+
+
+def name_curve(axes: Axes, x: float, y: float, words: str, color: str, offset: tuple[float, float] = (4, 0)) -> None:
+    """Write the name of a curve beside one of its points, in its colour; the offset is in points."""
+    place: dict[str, Any] = {"xytext": offset, "textcoords": "offset points", "va": "center", "fontsize": 8}
+    axes.annotate(words, (x, y), color=color, ha="left" if offset[0] >= 0 else "right", annotation_clip=False, **place)
 
 
 def plain_ticks(axis: Axis, values: Sequence[float]) -> None:

@@ -121,7 +121,7 @@ def _train(
     warm, steps, first = (round(t / dt) for t in (WARM, size.duration, UNUSED * size.duration))
     stay, enter = np.float32(1 - chain.leave), np.float32(chain.enter)
     for step in range(-warm, steps):
-        slope = batch * problem.loss.slope(data @ w, np.float32(problem.margin))
+        slope = batch * problem.loss.slope(data @ w, problem.margin)
         gradient = data.T @ slope.astype(np.float32) + np.float32(problem.ridge) * w
         if step < 0:
             # The mean of the weights, from which the oscillators feel deviations.
