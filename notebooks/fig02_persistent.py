@@ -140,8 +140,8 @@ for a, run in theory.items():
 
 def plot_curves(axes, family, letter):
     """FDT plots: lines for the theory, points with two standard errors for networks."""
-    colors = plotting.ordered(len(family))
-    for (value, algorithm), color in zip(family.items(), colors, strict=True):
+    for value, algorithm in family.items():
+        color = plotting.ordered(family)[value]
         name = f"${letter}={value:g}$"
         curve = sn.fdt_curve(theory[algorithm]).sel(lag=slice(0, 4.01))
         plotting.draw_fdt(
@@ -178,11 +178,10 @@ def plot_temperatures(axes, family):
     for x, a in family.items():
         if (a.batch, a.persistence) in quoted:
             value, source = quoted[a.batch, a.persistence]
-            look = {"fmt": "*", "color": plotting.COLORS["red"], "markersize": 11}
-            look |= {"markeredgecolor": "k", "zorder": 5, "name": f"paper, {source}"}
-            plotting.curve(axes, x, value, **look)
-            place = (8, -2) if family is by_tau else (8, 9)
-            plotting.name_curve(axes, x, value, f"paper, {source}", "k", place)
+            line = plotting.quoted(axes, x, value, f"paper, {source}", zorder=5)
+            line.set_label("_")  # it has its name beside it
+            place = (8, -2) if family is by_tau else (8, 10)
+            plotting.label(line, f"paper, {source}", offset=place)
     axes.set(ylabel="temperature", yscale="log")
 
 

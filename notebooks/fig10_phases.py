@@ -149,7 +149,7 @@ glue(
 # The border is known to ten digits, so that a choice is in its phase or not.
 inside = {
     name: Estimate(
-        (1 if phase == "UNSAT" else -1) * np.log(a / sn.critical_alpha(d)), 1e-10
+        (1 if phase == "UNSAT" else -1) * np.log(a / sn.critical_alpha(d)), 0.0
     )
     for name, (a, d, phase) in choices.items()
 }

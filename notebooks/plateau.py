@@ -177,8 +177,8 @@ for b in border_batches:
 figure, ((left, upper), (lower, right)) = plt.subplots(2, 2, figsize=(7.2, 6.0))
 lags = np.arange(0.1, 3.01, 0.2)
 blue, red = plotting.COLORS["blue"], plotting.COLORS["red"]
-colors = plotting.ordered(len(by_tau))
-for (tau, algorithm), color in zip(by_tau.items(), colors, strict=True):
+for tau, algorithm in by_tau.items():
+    color = plotting.ordered(by_tau)[tau]
     local = sn.local_temperature(theory[algorithm], lags=lags, window=2)
     good = (local.error < 0.3 * local.slope).values
     sure = np.logical_and.accumulate(good)  # up to the first that is not
@@ -186,11 +186,10 @@ for (tau, algorithm), color in zip(by_tau.items(), colors, strict=True):
     plotting.curve(left, *values, fmt="o", color=color, name=rf"theory, $\tau={tau:g}$")
     line = sn.local_temperature(linear[algorithm], lags=lags)
     look = {"linewidth": 1, "name": rf"linear response, $\tau={tau:g}$"}
-    plotting.curve(left, line.lag, line.slope, fmt="-", color=color, **look)
+    drawn = plotting.curve(left, line.lag, line.slope, fmt="-", color=color, **look)
     end = int(np.flatnonzero(line.slope.values < 9)[-1])
-    place = float(line.lag[end]), float(line.slope[end])
     aside = (-6, 4) if tau == max(by_tau) else (4, -2)
-    plotting.name_curve(left, *place, rf"$\tau={tau:g}$", color, aside)
+    plotting.label(drawn, rf"$\tau={tau:g}$", at=end, offset=aside)
 left.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", yscale="log")
 left.set(ylim=(0.01, 12), xlim=(0, 3.5))
 plotting.plain_ticks(left.yaxis, [0.01, 0.1, 1, 10])
@@ -235,9 +234,9 @@ for algorithm, (_, accepted) in tails.items():
     look = {"fmt": "o", "color": blue, "fillstyle": fill, "name": name}
     look["markersize"] = 5
     plotting.curve(right, algorithm.batch, algorithm.persistence, **look)
-right.text(0.36, 0.37, "formally a limit", fontsize=8)
-right.text(0.62, 5, "no limit", fontsize=8)
-right.text(0.13, 11, r"$b\tau=1/\lambda$", fontsize=8)
+right.text(0.36, 0.37, "formally a limit", fontsize=9)
+right.text(0.62, 5, "no limit", fontsize=9)
+right.text(0.13, 11, r"$b\tau=1/\lambda$", fontsize=9)
 right.set(xlabel="batch fraction $b$", ylabel=r"persistence $\tau$")
 right.set(yscale="log", ylim=(0.3, 20), xlim=(0, 1.02))
 plotting.plain_ticks(right.yaxis, [0.5, 1, 2, 4, 8, 16])

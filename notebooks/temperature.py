@@ -226,7 +226,11 @@ def spectrum(axes, algorithm, color, label, name=True):
     place = np.where(found.frequency > 0, found.frequency, ZERO)[good]
     values = found.temperature.values[good], found.error.values[good]
     look = {"color": color, "elinewidth": 0.8}
-    plotting.curve(axes, place, *values, fmt="o", name=f"theory, {label}", **look)
+    dots = plotting.curve(
+        axes, place, *values, fmt="o", name=f"theory, {label}", **look
+    )
+    if name:
+        plotting.label(dots, label, at=0, offset=(-5, 0), fontsize=9)
     line = sn.frequency_temperature(linear[algorithm], fine).temperature
     thin = {"color": color, "linewidth": 0.9, "name": f"linear response, {label}"}
     plotting.curve(axes, fine, line, fmt="-", **thin)
@@ -235,20 +239,11 @@ def spectrum(axes, algorithm, color, label, name=True):
     look |= {"fmt": "s", "fillstyle": "none", "markersize": 5.5}
     values = found.frequency, found.temperature, found.error
     plotting.curve(axes, *values, name=f"networks, {label}", **look)
-    if name:
-        plotting.name_curve(
-            axes, place[0], values_at_zero(algorithm), label, color, (-5, 0)
-        )
-
-
-def values_at_zero(algorithm):
-    """Temperature at frequency zero, where the name of a curve stands."""
-    return float(spectral[algorithm].temperature[0])
 
 
 for axes, family, letter in ((panels[0], by_tau, r"\tau"), (panels[1], by_batch, "b")):
-    colors = plotting.ordered(len(family))
-    for (value, algorithm), color in zip(family.items(), colors, strict=True):
+    for value, algorithm in family.items():
+        color = plotting.ordered(family)[value]
         spectrum(axes, algorithm, color, f"${letter}={value:g}$")
     axes.set(ylim=(8e-4, 2.0), xlim=(0.014, 45))
 panels[0].set_title(f"p-SGD, $b={fixed_batch:g}$")
@@ -270,7 +265,13 @@ paper = {  # where: the value, the algorithm, the window of lags that gives it
     2: (0.015, sn.SGD(batch=0.1), (0.0, 2.5)),
 }
 paper = {i: row for i, row in paper.items() if row[1] in theory}
-bar = {"color": "0.35", "linewidth": 6, "alpha": 0.45, "zorder": 0, "fmt": "-"}
+bar = {
+    "color": plotting.COLORS["pink"],
+    "linewidth": 6,
+    "alpha": 0.45,
+    "zorder": 0,
+    "fmt": "-",
+}
 for i, (value, _, (first, last)) in paper.items():
     ends = 1 / last, 1 / max(first, 1 / 31)
     look = bar | {"solid_capstyle": "butt", "name": f"paper, {value:g}"}
@@ -284,8 +285,8 @@ for i, (value, _, (first, last)) in paper.items():
         textcoords="axes fraction",
         ha="right",
         va="top",
-        fontsize=8,
-        color="0.3",
+        fontsize=9,
+        color=plotting.darker(plotting.COLORS["pink"]),
         arrowprops=arrow,
     )
 for axes in panels:
@@ -398,7 +399,7 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # name: fig-frequencies
 # alt: >-
 #   Three panels, temperature against frequency on logarithmic scales: five persistence times on the left, five batch
-#   fractions in the middle, vanilla SGD on the right. Points with error bars on lines, open squares, stars, and a grey
+#   fractions in the middle, vanilla SGD on the right. Points with error bars on lines, open squares, stars, and a pink
 #   bar in each panel with the value of the paper and its window of lags.
 # ---
 # Temperature of each frequency, zero included. Left and middle: p-SGD with $\alpha=8$, $dt=$ {glue:}`rate`, all
@@ -409,7 +410,7 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # Bars are two standard errors; what is not known to 30 per cent is left out. Lines: linear response. It leaves out
 # terms of relative order $b\tau\Delta$ for p-SGD and $dt$ for vanilla SGD, and is off by {glue:text}`linear-off-zero`
 # per cent for p-SGD at frequency zero, by {glue:text}`linear-off-three` at $\omega=3$, and by
-# {glue:text}`linear-off-vanilla` for vanilla SGD at frequency zero. Grey: the paper's temperatures, drawn from one over
+# {glue:text}`linear-off-vanilla` for vanilla SGD at frequency zero. Pink: the paper's temperatures, drawn from one over
 # the longest to one over the shortest lag of a window that gives each.
 # ```
 #

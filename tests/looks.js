@@ -10,24 +10,20 @@
     if (!contained.has(element)) contained.set(element, scrolls(element) || inside(element.parentElement));
     return contained.get(element);
   };
-  if (document.documentElement.scrollWidth > width) complaints.push(`the page is ${document.documentElement.scrollWidth} wide`);
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const lightness = (colour) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    const [red, green, blue, alpha] = canvas.getImageData(0, 0, 1, 1).data;
-    return alpha < 255 ? 0 : (red + green + blue) / 765;
+  const opens = (element) => {  // part of a line that ends with an ellipsis, and is there as a whole once it is opened
+    const line = element.closest("details:not([open]) > summary > *");
+    return line !== null && getComputedStyle(line).textOverflow === "ellipsis";
   };
+  if (document.documentElement.scrollWidth > width) complaints.push(`the page is ${document.documentElement.scrollWidth} wide`);
   for (const element of document.querySelectorAll(".bd-article-container *, .bd-footer-content *")) {
     if (element.closest("mjx-container, svg") && element.tagName !== "MJX-CONTAINER") continue;
     const box = element.getBoundingClientRect();
     if (box.width < 2 || box.height < 2 || !element.checkVisibility({ visibilityProperty: true })) continue;
-    if (box.right > width + 1 && !inside(element.parentElement)) complaints.push(`beyond the edge: ${about(element)}`);
+    if (box.right > width + 1 && !inside(element.parentElement) && !opens(element)) complaints.push(`beyond the edge: ${about(element)}`);
     if ([...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())) {
       const style = getComputedStyle(element);
       if (parseFloat(style.fontSize) < 11) complaints.push(`text of ${style.fontSize}: ${about(element)}`);
-      if (/hidden|clip/.test(style.overflowX) && element.scrollWidth > element.clientWidth + 1)
+      if (/hidden|clip/.test(style.overflowX) && element.scrollWidth > element.clientWidth + 1 && !opens(element))
         complaints.push(`text cut off: ${about(element)}`);
     }
     const hidden = scrolls(element) ? element.scrollWidth - element.clientWidth - element.scrollLeft : 0;
@@ -37,11 +33,11 @@
     if (element.tagName === "IMG") {
       const style = getComputedStyle(element);
       if (!element.naturalWidth) complaints.push(`no picture: ${element.src}`);
-      // Figures are drawn in black and colours for white paper: on a dark page they need paper of their own.
-      if (dark && (lightness(style.backgroundColor) < 0.95 || style.filter !== "none"))
-        complaints.push(`no white ground: ${element.src}`);
-      // Letters of the figures are 8 to 9 points high at their own size.
-      if (box.width < 0.7 * Math.min(element.naturalWidth, 650)) complaints.push(`drawn too small: ${element.src}`);
+      // Figures are drawn in black and colours, without a ground.
+      if (dark && !style.filter.includes("invert")) complaints.push(`black on black: ${element.src}`);
+      // As wide as the column; a panel alone is smaller where its letters would be larger than those of the text.
+      const column = Math.min(element.parentElement.clientWidth, parseFloat(style.maxWidth) || Infinity);
+      if (element.closest(".figure-box") && box.width < 0.95 * column) complaints.push(`drawn too small: ${element.src}`);
     }
   }
   return complaints;

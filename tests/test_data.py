@@ -6,6 +6,7 @@ import functools
 import pickle
 import subprocess
 import sys
+import tracemalloc
 
 import matplotlib as mpl
 import naive
@@ -374,6 +375,23 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
 def test_sixty_thousand_samples_of_784_features_take_less_than_a_gigabyte():
     found = subprocess.run([sys.executable, "-c", BIG], capture_output=True, text=True, check=True)
     assert float(found.stdout) < 1.0
+
+
+@pytest.mark.parametrize("shape", [(60, 40_000), (3000, 800)])
+def test_the_rows_are_the_only_copy_of_the_data(shape):
+    # 19 MB, with more features than samples and with fewer. The first run makes the rows; later ones share them.
+    X, peaks = np.random.default_rng(0).normal(size=shape), []
+    small, problem = (
+        sn.Problem.from_data(part, np.resize([1, -1], len(part))) for part in (X[: shape[0] // 20, : shape[1] // 20], X)
+    )
+    sn.simulate(small, sn.SGD(0.1), 0.001, 0.003, realisations=1, precision="double")  # compiles
+    for _ in range(2):
+        tracemalloc.start()
+        sn.simulate(problem, sn.SGD(0.1), 0.001, 0.003, realisations=1, precision="double")
+        peaks.append(tracemalloc.get_traced_memory()[1] / X.nbytes)
+        tracemalloc.stop()
+    assert 1 < peaks[0] < 1.5
+    assert peaks[1] < 0.5
 
 
 def test_the_page_on_your_own_data_runs():

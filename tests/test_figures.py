@@ -143,6 +143,66 @@ def test_an_fdt_plot_has_a_line_or_points_with_bars(figure):
     np.testing.assert_allclose([points.x_high - points.x, points.high - points.y], 2 * error[:, 1:])
 
 
+def parts(figure):
+    """The parts of a drawing as a narrow page shows them; x, y, width and height of each."""
+    figure.savefig(io.BytesIO(), format="svg", bbox_inches="tight")
+    figure.set_layout_engine("none")
+    return [tuple(map(float, part.split())) for part in filter(None, report.panels(figure).split(","))]
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ({}, 6),
+        ({"sharex": True}, 3),
+        ({"sharey": True}, 2),
+        ({"sharex": True, "sharey": True}, 1),
+        ({"legend": True}, 7),
+    ],
+)
+def test_a_narrow_page_shows_panels_with_all_that_they_need(figure, options, count):
+    """Six panels in two rows: those that share the numbers of an axis stay together, a common legend is a part."""
+    plt.close(figure)
+    shared = {name: value for name, value in options.items() if name != "legend"}
+    with plt.rc_context(plotting.STYLE):
+        six, _ = plt.subplots(2, 3, **shared)
+        if "legend" in options:
+            six.legend(handles=[plt.Line2D([], [], label="a line")], loc="outside upper center")
+        found = parts(six)
+    plt.close(six)
+    assert len(found) == (0 if count == 1 else count), found
+    assert sum(w * h for *_, w, h in found) <= 1.2 * six.get_tightbbox().width * six.get_tightbbox().height * 72**2
+    rows = [y for _, y, _, _ in found]
+    assert rows == sorted(rows), "from above"
+
+
+def test_the_smallest_letters_are_known(figure):
+    axes = figure.axes[0]
+    usual = report.letters(figure)
+    axes.text(0.5, 0.5, "small", fontsize=5)
+    assert report.letters(figure) == pytest.approx(5 * report.COLUMN / (72 * figure.get_tightbbox().width), abs=0.01)
+    assert report.letters(figure) < usual
+
+
+def test_ordered_values_have_different_colours_and_one_value_is_no_mistake():
+    assert len(set(plotting.ordered([0.1, 0.2, 0.4, 0.8, 0.99]).values())) == 5
+    assert list(plotting.ordered([0.3])) == [0.3]
+    assert plotting.ordered([]) == {}
+
+
+def test_words_stand_beside_their_point(figure):
+    line = plotting.curve(figure.axes[0], [0.0, 1.0], [0.0, 2.0], color="#ff0000", name="line")
+    plotting.label(line, "here", offset=(-4, 0))
+    (text,) = figure.axes[0].texts
+    assert (text.get_text(), text.xy, text.get_ha(), text.get_color()) == ("here", (1.0, 2.0), "right", "#bf0000")
+
+
+def test_what_the_paper_says_is_published_too(figure):
+    plotting.quoted(figure.axes[0], None, 0.015, "paper")
+    plotting.quoted(figure.axes[0], [1.0], [2.0], "paper, a point")
+    assert list(drawn(figure).curve) == ["paper", "paper, a point"]
+
+
 @pytest.fixture
 def shown(monkeypatch):
     """What notebooks show, collected."""

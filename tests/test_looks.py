@@ -101,7 +101,7 @@ def test_the_whole_site_is_small(built):
         ("a.querySelector('p').style.cssText = 'width: 50px; overflow: hidden; white-space: nowrap'", "text cut off"),
         ("a.querySelector('div.cell:not([class*=tag_]) pre').prepend('wide '.repeat(40))", "code wider than"),
         ("a.querySelector('p').style.cssText = 'width: 50px; overflow: auto; white-space: nowrap'", "without a sign"),
-        ("a.querySelector('img').style.background = 'none'", "no white ground"),
+        ("a.querySelector('img').style.filter = 'none'", "black on black"),
         ("a.querySelector('img').style.cssText = 'width: 90px; min-width: 0'", "drawn too small"),
         ("a.querySelector('p').style.color = '#333'", "color-contrast"),
         ("a.querySelector('img').removeAttribute('alt')", "image-alt"),

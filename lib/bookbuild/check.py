@@ -68,7 +68,7 @@ class Page(HTMLParser):
         self.fetched += [values[name] for name in ("src", "data", "poster") if name in values]
         if tag == "link" and FETCHING_LINKS & set(values.get("rel", "").split()):
             self.fetched.append(values.get("href", ""))
-        if tag == "img":
+        if tag == "img" and "panel" not in values.get("class", "").split():  # a view of a figure that is there anyhow
             self.images.append(values.get("src", ""))
         if tag in ("a", "area") and "href" in values:
             self.links.append(values["href"])

@@ -18,7 +18,7 @@ from typing import Any
 
 from bookbuild import paths
 from bookbuild.notebooks import read_executed, told
-from bookbuild.texts import Refusal, printed, read_records
+from bookbuild.texts import Refusal, read_records
 from sgdnoise.estimates import Estimate, Statement, significance
 
 OPEN = "left open"  # by the sizes that we can afford, whatever the sign: another seed may decide otherwise
@@ -68,18 +68,21 @@ class Finding:
     measured: list[dict[str, list[float | None]]] = field(default_factory=list)
     sigma: float = 0.0
     points: str = ""
+    exact: bool = False  # measured without a statistical error
 
     def judged(self, claim: Claim) -> "Finding":
         """Return it with its significance, in standard errors of a normal law; negative if the statement fails."""
         if len(self.measured) != len(claim.tests):
             what = f"{len(claim.tests)} tests, and its notebook reports {len(self.measured)} quantities"
             raise Refusal(f"claim {self.name} has {what}")
-        chances, words = [], []
+        chances, words, errors = [], [], []
         for test, numbers in zip(claim.tests, self.measured, strict=True):
             family = {label: Estimate(*(nan if v is None else v for v in three)) for label, three in numbers.items()}
             chances += [test.by_chance(estimate) for estimate in family.values()]
             words += [test.pattern(family)] if len(family) > 1 else []
-        return replace(self, sigma=significance(chances), points=" ".join(words))
+            errors += [estimate.error for estimate in family.values()]
+        exact = all(error == 0 for error in errors)
+        return replace(self, sigma=significance(chances), points=" ".join(words), exact=exact)
 
     def decision(self) -> str:
         """Say whether the statement holds, fails, or is left open by the size of the errors.
@@ -96,9 +99,13 @@ class Finding:
 
         >>> Finding("x", "", sigma=-4.26).margin(), Finding("x", "", sigma=1e9).margin()
         ('fails, significance 4.3', 'holds, significance above 30')
+        >>> Finding("x", "", sigma=1e9, exact=True).margin()
+        'holds, exactly'
         """
-        size = abs(self.sigma)
-        return f"{'holds' if self.sigma >= 0 else 'fails'}, significance {'above 30' if size > 30 else f'{size:.1f}'}"
+        size, holds = abs(self.sigma), "holds" if self.sigma >= 0 else "fails"
+        if self.exact:
+            return f"{holds}, exactly"
+        return f"{holds}, significance {'above 30' if size > 30 else f'{size:.1f}'}"
 
 
 def read_ledger(path: Path) -> list[Claim]:
@@ -158,8 +165,8 @@ def check(claims: list[Claim], found: dict[str, Finding], profile: str) -> None:
 
 def verdicts(claims: list[Claim], found: dict[str, Finding]) -> str:
     """Count the verdicts, in a sentence."""
-    paper, ours = _by_author(claims)
-    decided = [entry for entry in paper if not _is_open(entry, found)]
+    paper, ours = by_author(claims)
+    decided = [entry for entry in paper if not is_open(entry, found)]
     counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS[:-1]]
     counts += [f"{len(paper) - len(decided)} left open by this build"] if len(decided) < len(paper) else []
     words = f"Of {len(paper)} claims of the paper: {', '.join(counts)}."
@@ -167,46 +174,14 @@ def verdicts(claims: list[Claim], found: dict[str, Finding]) -> str:
     return words + (f" Claims of our own: {len(ours)}, of which {held} hold." if ours else "")
 
 
-def _is_open(claim: Claim, found: dict[str, Finding]) -> bool:
+def is_open(claim: Claim, found: dict[str, Finding]) -> bool:
+    """Tell whether a claim is left open, by us or by the errors of this build."""
     return claim.verdict == OPEN or found[claim.name].decision() == "open"
 
 
-def _by_author(claims: list[Claim]) -> tuple[list[Claim], list[Claim]]:
+def by_author(claims: list[Claim]) -> tuple[list[Claim], list[Claim]]:
     """Split the claims into those of the paper and our own."""
     return [entry for entry in claims if entry.where != OURS], [entry for entry in claims if entry.where == OURS]
-
-
-def scorecard(claims: list[Claim], found: dict[str, Finding]) -> str:
-    """Write the tables of the claims, the paper's and our own, in MyST."""
-    paper, ours = _by_author(claims)
-    lines = [verdicts(claims, found), "", *_table(paper, found, "What the paper says, and what we tested")]
-    if ours:
-        lines += ["", "## Claims of our own", "", "The paper does not make these; they are findings of this book.", ""]
-        lines += _table(ours, found, "What we say, and how we tested it")
-    return "\n".join(lines)
-
-
-def _table(claims: list[Claim], found: dict[str, Finding], heading: str) -> list[str]:
-    mark = {"reproduced": "✓", "reproduced with a remark": "✓*", "not reproduced": "✗", HOLDS: "✓"}
-    lines = [":::{list-table}", ":class: stacked", ":header-rows: 1", ":widths: 6 44 50", ""]
-    lines += ["* - ", f"  - {heading}", "  - What we found"]
-    for entry in claims:
-        finding = found[entry.name]
-        is_open = _is_open(entry, found)
-        verdict = "?" if is_open else mark[entry.verdict]
-        remark = f" *{entry.remark}*" if entry.remark else ""
-        left = ", left open by the errors of this profile" if is_open else ""
-        words = printed(finding.found)
-        lines += [
-            f"* - {verdict}",
-            f"  - {entry.statement}" + (f" ({entry.where})" if entry.where != OURS else ""),
-            "",
-            f"    *Tested:* {KINDS[entry.kind]}{' '.join(test.words() for test in entry.tests)}",
-            f"  - {words[0].upper()}{words[1:]} ({finding.margin()}{left}). {finding.points}{remark}",
-            "",
-            f"    {{doc}}`/{entry.page}`",
-        ]
-    return [*lines, ":::"]
 
 
 def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
@@ -214,7 +189,7 @@ def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
     lines = []
     for entry in claims:
         if entry.name in found:
-            verdict = "left open by this build" if _is_open(entry, found) else entry.verdict
+            verdict = "left open by this build" if is_open(entry, found) else entry.verdict
             lines.append(f"- *{verdict[0].upper()}{verdict[1:]}:* {entry.statement}")
     return "\n".join(["On the {doc}`scorecard </book/scorecard>`, with numbers:", "", *lines])
 

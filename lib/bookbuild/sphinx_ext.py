@@ -19,7 +19,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.ext import Extension
 from nbformat import NotebookNode
 
-from bookbuild import check, citation, ledger, notebooks, page, paths, symbols
+from bookbuild import check, citation, ledger, notebooks, page, paths, scorecard, symbols
 from bookbuild.notebooks import Notebook, check_profile
 from bookbuild.symbols import symbol
 from bookbuild.texts import Refusal, clock, printed
@@ -104,7 +104,7 @@ def templates() -> Environment:
         "cost": lambda: page.cost(profile()),
         "pdf": pdf,
         "bibtex": citation.bibtex,
-        "scorecard": lambda: ledger.scorecard(*claims()),
+        "scorecard": lambda: scorecard.scorecard(*claims()),
         "verdicts": lambda: ledger.verdicts(*claims()),
         "seeds": lambda: json.loads(paths.SEEDS.read_text(encoding="utf-8")),
         "symbols": lambda: symbols.read_symbols(paths.SYMBOLS),
@@ -176,9 +176,29 @@ def box_figures(document: nodes.document) -> None:
     """Put the picture of each figure into a box."""
     for image in list(document.findall(nodes.image)):
         if isinstance(image.parent, nodes.figure):
-            box = figure_box()
+            box = figure_box(uri=image["uri"], alt=image.get("alt", ""))
             image.replace_self(box)
             box += image
+
+
+def panels(drawing: Path) -> list[list[int]]:
+    """Return the parts in which a narrow page shows a drawing; see :func:`sgdnoise.report.panels`."""
+    if drawing.suffix != ".svg":
+        return []
+    known = re.search(r'data-panels="([^"]+)"', drawing.read_text(encoding="utf-8")[:2000])
+    return [[int(number) for number in part.split()] for part in known[1].split(",")] if known else []
+
+
+def close_box(self: Any, node: figure_box) -> None:
+    """End the box of a figure: on a phone its panels stand one below the other, each a view of the same file."""
+    uri = node["uri"]
+    file = f"{self.builder.imgpath}/{self.builder.images.get(uri, '')}"
+    for number, (x, y, width, height) in enumerate(panels(Path(self.builder.srcdir) / uri)):
+        look = f"aspect-ratio: {width} / {height}; max-width: {round(1.6 * width)}px"
+        alt = self.attval(node["alt"]) if number == 0 else ""
+        view = f"{file}#svgView(viewBox({x},{y},{width},{height}))"
+        self.body.append(f'<img class="panel" loading="lazy" src="{view}" style="{look}" alt="{alt}"/>')
+    self.body.append("</div>")
 
 
 def keep_together(document: nodes.document) -> None:
@@ -247,6 +267,7 @@ def setup(app: Any) -> dict[str, Any]:
     """Tell Sphinx."""
     app.setup_extension("bookbuild.symbols")
     app.setup_extension("bookbuild.citation")
+    app.setup_extension("bookbuild.scorecard")
     app.connect("source-read", fill)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
@@ -262,7 +283,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("doctree-resolved", change_elements)
     app.connect("build-finished", finish)
     box = '<div class="figure-box pst-scrollable-table-container">'
-    app.add_node(figure_box, html=(lambda self, _: self.body.append(box), lambda self, _: self.body.append("</div>")))
+    app.add_node(figure_box, html=(lambda self, _: self.body.append(box), close_box))
     app.add_node(nodes.entry, override=True, html=(open_entry, lambda self, node: type(self).depart_entry(self, node)))
     closed = lambda self, node: type(self).depart_citation(self, node)  # noqa: E731
     app.add_node(nodes.citation, override=True, html=(open_citation, closed))

@@ -180,14 +180,20 @@ class Statement:
 
         >>> Statement(above=0.0).pattern({"a": Estimate(3.0, 1.0), "b": Estimate(1.0, 0.5)})
         'Worst of 2 points: b, +2.0 standard errors from 0; signs ++.'
+        >>> Statement(above=0.0).pattern({"a": Estimate(0.31, 0.0), "b": Estimate(0.24, 0.0)})
+        'Worst of 2 points: b, +0.24 from 0, exactly; signs ++.'
         """
         away = {label: (e.value - self.start) / max(e.error, TINY) for label, e in family.items()}
         known = {label: value for label, value in away.items() if np.isfinite(value)} or away
         sign = {"above": -1, "below": 1}.get(str(self).split()[0], 0)
         worst = max(known, key=lambda label: sign * away[label] if sign else abs(away[label]))
         signs = "".join("?" if np.isnan(v) else "+" if v > 0 else "−" for v in away.values())
-        size = f"{away[worst]:+.1f}" if abs(away[worst]) < 100 else "more than 100"
-        return f"Worst of {len(away)} points: {worst}, {size} standard errors from {self.start:g}; signs {signs}."
+        where = f"{away[worst]:+.1f} standard errors from {self.start:g}"
+        if family[worst].error == 0:
+            where = f"{family[worst].value - self.start:+.2g} from {self.start:g}, exactly"
+        elif abs(away[worst]) >= 100:
+            where = f"more than 100 standard errors from {self.start:g}"
+        return f"Worst of {len(away)} points: {worst}, {where}; signs {signs}."
 
 
 def significance(chances: Sequence[tuple[float, float]]) -> float:

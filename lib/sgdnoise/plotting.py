@@ -1,10 +1,14 @@
 """One matplotlib style for every figure of the book, and the one way in which a curve with its errors is drawn.
 
-Colours are those of Okabe and Ito, told apart by colour-blind readers; line styles tell them apart in grey.
+Colours of different things are those of Okabe and Ito, told apart by colour-blind readers; line styles tell them apart
+in grey. The values of an ordered quantity (learning rates, batch fractions) have the colours of a scale,
+:func:`ordered`. Colour stands for the parameter; lines are theory and symbols are networks.
+
+A figure is :data:`WIDTH` inches wide, the width of the page; no text is set below :data:`SMALLEST` points.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import matplotlib as mpl
@@ -13,12 +17,14 @@ import xarray as xr
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+Value = TypeVar("Value")
 
 COLORS = {
     "black": "#000000",
@@ -33,14 +39,17 @@ COLORS = {
 #: Colours of the curves of one family, in order.
 SERIES = [COLORS[name] for name in ("blue", "red", "green", "pink", "orange", "sky", "black")]
 
+WIDTH = 7.4  # inches; the page shows it a little larger
+SMALLEST = 8.0  # points; at the width of the page more than 11 pixels
+
 STYLE: dict[str, Any] = {
-    "figure.figsize": (7.0, 2.6),
+    "figure.figsize": (WIDTH, 2.9),
     "figure.constrained_layout.use": True,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
-    "font.size": 9,
-    "axes.labelsize": 9,
-    "axes.titlesize": 9,
+    "font.size": 9.5,
+    "axes.labelsize": 10,
+    "axes.titlesize": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.prop_cycle": cycler(
@@ -48,9 +57,11 @@ STYLE: dict[str, Any] = {
         linestyle=["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1))],
     ),
     "lines.linewidth": 1.4,
-    "lines.markersize": 3.5,
+    "lines.markersize": 4,
     "legend.frameon": False,
-    "legend.fontsize": 8,
+    "legend.fontsize": 9,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
     "xtick.direction": "in",
     "ytick.direction": "in",
     "svg.fonttype": "path",  # the page then needs no font of the figure
@@ -71,6 +82,18 @@ def use_style() -> None:
     if get_ipython() is not None:
         # No date in the file: the same figure, the same bytes.
         set_matplotlib_formats("svg", metadata={"Date": None})
+
+
+def ordered(values: Iterable[Value]) -> dict[Value, str]:
+    """Return a colour for each value of an ordered quantity, from dark to light in the order given.
+
+    >>> ordered([0.1, 0.2])
+    {0.1: '#440154', 0.2: '#2cb17e'}
+    """
+    values = list(dict.fromkeys(values))
+    places = np.linspace(0.0, 0.66, max(len(values), 2))
+    scale = mpl.colormaps["viridis"]
+    return {value: to_hex(scale(place)) for value, place in zip(values, places, strict=False)}
 
 
 def mean_and_error(variable: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
@@ -114,8 +137,10 @@ def curve(
     band: bool = False,
     name: str = "",
     **style: Any,
-) -> None:
+) -> Line2D:
     """Draw points or a line, with two standard errors either way, and keep the numbers with which it is published.
+
+    Returns the line, for :func:`label`.
 
     Parameters
     ----------
@@ -153,14 +178,54 @@ def curve(
     if band:
         axes.fill_between(xs, ys - y_bar, ys + y_bar, color=line.get_color(), alpha=0.2, linewidth=0)
     DRAWN[line] = Curve(name, xs, ys, ys - y_bar, ys + y_bar, xs - x_bar, xs + x_bar)
+    return line
 
 
-def draw(axes: Axes, variable: xr.DataArray, *, band: bool = True, **style: Any) -> None:
+def label(line: Line2D, words: str, at: int = -1, offset: tuple[float, float] = (4.0, 0.0), **style: Any) -> None:
+    """Write words beside a point of a line, in its colour made darker, which letters need.
+
+    Parameters
+    ----------
+    line
+        What :func:`curve`, :func:`draw` or :func:`draw_fdt` returned.
+    at
+        Number of the point; the last one unless given.
+    offset
+        From the point to the words, in points of print. Words to the right of their point begin there, words to the
+        left end there, words above or below are centred.
+    style
+        As for Matplotlib's ``annotate``.
+    """
+    right, up = offset
+    place = {"ha": "left" if right > 0 else "right" if right < 0 else "center"}
+    place["va"] = "center" if right else "bottom" if up > 0 else "top"
+    color = darker(line.get_color())
+    halo = [withStroke(linewidth=2.5, foreground="white")]
+    point = (np.ravel(line.get_xdata())[at], np.ravel(line.get_ydata())[at])
+    text: dict[str, Any] = {"color": color, "path_effects": halo, "annotation_clip": False} | place | style
+    assert isinstance(line.axes, Axes)
+    line.axes.annotate(words, point, offset, textcoords="offset points", **text)
+
+
+def darker(color: Any) -> str:
+    """Return a colour with three quarters of its light: letters of it are read on white."""
+    red, green, blue = to_rgb(color)
+    return to_hex((0.75 * red, 0.75 * green, 0.75 * blue))
+
+
+def quoted(axes: Axes, x: ArrayLike | None, y: ArrayLike | None, words: str, **style: Any) -> Line2D:
+    """Draw what the paper says: a level or an upright line, or points, in the one look that is kept for it."""
+    look: dict[str, Any] = {"color": COLORS["pink"], "zorder": 1.5, "linewidth": 1.2, "label": words}
+    look |= {"fmt": "--"} if x is None or y is None else {"fmt": "*", "markersize": 10, "linewidth": 0}
+    return curve(axes, x, y, **look | style)
+
+
+def draw(axes: Axes, variable: xr.DataArray, *, band: bool = True, **style: Any) -> Line2D:
     """Draw a variable against time: the mean over realisations, with a band or with bars of two standard errors."""
-    curve(axes, variable.time, *mean_and_error(variable), band=band, **style)
+    return curve(axes, variable.time, *mean_and_error(variable), band=band, **style)
 
 
-def draw_fdt(axes: Axes, fdt: xr.Dataset, lags: Sequence[float] | None = None, **style: Any) -> None:
+def draw_fdt(axes: Axes, fdt: xr.Dataset, lags: Sequence[float] | None = None, **style: Any) -> Line2D:
     """Draw an FDT plot, the mean over waiting times of a curve of :func:`sgdnoise.fdt_curve`.
 
     Without lags a line, the mean over realisations; with lags the points at these, with two standard errors both ways.
@@ -169,33 +234,16 @@ def draw_fdt(axes: Axes, fdt: xr.Dataset, lags: Sequence[float] | None = None, *
     axes.set(xlabel=r"$C(t,t_w)/C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)/C(t_w,t_w)$")
     if lags is None:
         mean = fdt.mean("realisation")
-        curve(axes, mean.normalised_correlation, mean.normalised_response, **style)
-        return
+        return curve(axes, mean.normalised_correlation, mean.normalised_response, **style)
     points = fdt.sel(lag=list(lags), method="nearest")
     x, x_error = mean_and_error(points.normalised_correlation)
-    curve(
+    return curve(
         axes,
         x,
         *mean_and_error(points.normalised_response),
         x_error,
         **{"markersize": 3, "elinewidth": 0.7} | style,
     )
-
-
-def ordered(count: int) -> list[str]:
-    """Return colours for a family in order, from light to dark.
-
-    >>> ordered(3)
-    ['#86d549', '#297a8e', '#440154']
-    """
-    places = np.linspace(0.82, 0.0, count) if count > 1 else [0.4]
-    return [to_hex(mpl.colormaps["viridis"](place)) for place in places]
-
-
-def name_curve(axes: Axes, x: float, y: float, words: str, color: str, offset: tuple[float, float] = (4, 0)) -> None:
-    """Write the name of a curve beside one of its points, in its colour; the offset is in points."""
-    place: dict[str, Any] = {"xytext": offset, "textcoords": "offset points", "va": "center", "fontsize": 8}
-    axes.annotate(words, (x, y), color=color, ha="left" if offset[0] >= 0 else "right", annotation_clip=False, **place)
 
 
 def plain_ticks(axis: Axis, values: Sequence[float]) -> None:

@@ -5,18 +5,25 @@ Each is an output of the notebook: what Jupyter shows, and beside it the content
 
 import base64
 import io
+import itertools
 import re
 from collections.abc import Mapping
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from sgdnoise.estimates import MANY, Estimate
 from sgdnoise.plotting import DRAWN
 
+COLUMN = 768.0  # pixels, the width of a figure in the book on a screen of 1280
 MIME = "application/vnd.sgdnoise+json"
 ABOUT = {
     "panel": "number of the panel, from left to right and from top to bottom",
@@ -43,13 +50,78 @@ def publish(name: str, figure: Figure) -> None:
 
     table = numbers(name, figure)
     svg, png = io.BytesIO(), io.BytesIO()
-    figure.savefig(svg, format="svg", bbox_inches="tight", metadata={"Date": None})  # the same figure, the same bytes
+    # The same figure, the same bytes; without a ground, which is that of the page, light or dark.
+    figure.savefig(svg, format="svg", bbox_inches="tight", metadata={"Date": None}, transparent=True)
     figure.set_layout_engine("none")  # the picture has the layout of the drawing, which need not be found again
     figure.savefig(png, format="png", bbox_inches="tight")
-    shown = {"image/svg+xml": compact(svg.getvalue().decode()), "image/png": base64.b64encode(small(png)).decode()}
+    vectors = compact(svg.getvalue().decode()).replace("<svg ", f'<svg data-panels="{panels(figure)}" ', 1)
+    shown = {"image/svg+xml": vectors, "image/png": base64.b64encode(small(png)).decode()}
     netcdf = base64.b64encode(table.to_netcdf(engine="scipy")).decode() if table.sizes["row"] else ""
-    tell("figure", name, f"Figure {name!r}", shown, netcdf=netcdf)
+    tell("figure", name, f"Figure {name!r}", shown, netcdf=netcdf, letters=letters(figure))
     plt.close(figure)  # otherwise Jupyter would show it again
+
+
+def letters(figure: Figure) -> float:
+    """Return the height of the smallest letters of a figure, in pixels, where it is as wide as a page."""
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    shown = COLUMN / (72 * figure.get_tightbbox().width)
+    return round(min((float(text.get_fontsize()) for text in texts), default=COLUMN) * shown, 2)
+
+
+def panels(figure: Figure) -> str:
+    """Return the parts of a drawing that a narrow page shows one below the other: x, y, width and height of each.
+
+    The drawing is cut where nothing is, into rows and these into columns. Panels stay together where one has the
+    numbers of both axes, and with their scale of colours.
+    """
+    whole, inch = figure.get_tightbbox(), figure.dpi
+    pad = float(mpl.rcParams["savefig.pad_inches"])
+    drawn = [axes for axes in figure.axes if axes.get_visible()]
+    groups = {axes: axes for axes in drawn}  # each panel, and the first one of those that it stays with
+    for one, other in itertools.combinations(drawn, 2):
+        here, there = one.get_position(), other.get_position()
+        lent = [
+            one.get_shared_x_axes().joined(one, other)
+            and np.isclose(here.x0, there.x0)
+            and _bare(one.xaxis, other.xaxis),
+            one.get_shared_y_axes().joined(one, other)
+            and np.isclose(here.y0, there.y0)
+            and _bare(one.yaxis, other.yaxis),
+        ]
+        if any(lent) or any(getattr(axes, "_colorbar", None) for axes in (one, other)):
+            groups |= {axes: groups[one] for axes in drawn if groups[axes] is groups[other]}
+    parts: list[list[Artist]] = [
+        [axes for axes in drawn if groups[axes] is first] for first in dict.fromkeys(groups.values())
+    ]
+    parts += [[artist] for artist in (*figure.legends, *figure.texts)]
+    boxes = [Bbox.union([box for a in part if (box := a.get_tightbbox()) is not None]) for part in parts]
+    cells = cut([Bbox(box.get_points() / inch) for box in boxes])
+    if len(cells) < 2:
+        return ""
+    corner = (whole.x0 - pad, whole.y1 + pad)
+    rows = [(box.x0 - corner[0], corner[1] - box.y1, box.width, box.height) for box in cells]
+    return ", ".join(f"{72 * x - 4:.0f} {72 * y - 4:.0f} {72 * w + 8:.0f} {72 * h + 8:.0f}" for x, y, w, h in rows)
+
+
+def _bare(*pair: Axis) -> bool:
+    """Tell whether one of two axes has no numbers of its own."""
+    return not all(any(tick.label1.get_visible() for tick in axis.get_major_ticks()) for axis in pair)
+
+
+def cut(boxes: list[Bbox], rows: bool = True, again: bool = True) -> list[Bbox]:
+    """Cut between boxes, where nothing is, into rows from above, these into columns, and so on.
+
+    >>> [box.bounds for box in cut([Bbox([[0, 0], [1, 1]]), Bbox([[2, 0], [3, 2]]), Bbox([[0, 3], [3, 4]])])]
+    [(0.0, 3.0, 3.0, 1.0), (0.0, 0.0, 1.0, 1.0), (2.0, 0.0, 1.0, 2.0)]
+    """
+    bands: list[list[Bbox]] = []
+    end = -np.inf
+    for box in sorted(boxes, key=lambda box: -box.y1 if rows else box.x0):
+        first, last = (-box.y1, -box.y0) if rows else (box.x0, box.x1)
+        bands, end = ([*bands, [box]], last) if first > end else ([*bands[:-1], [*bands[-1], box]], max(end, last))
+    if len(bands) > 1:
+        return [part for band in bands for part in cut(band, not rows)]
+    return cut(boxes, not rows, again=False) if again else [Bbox.union(boxes)]
 
 
 def numbers(name: str, figure: Figure) -> xr.Dataset:

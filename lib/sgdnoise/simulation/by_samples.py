@@ -88,10 +88,11 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
     columns, samples, rows, kind = len(plan.columns), plan.samples, A.shape[0], A.dtype
     times, each = start.probes.shape[:2]
     tangents, width = times * each, start.weights.size
-    B = aligned((rows + 1 + tangents, A.shape[1]), kind)
-    B[:rows], B[rows, :width], B[rows + 1 :, :width] = A, start.weights, start.probes.reshape(tangents, width)
-    gram = gram_matrix(B, plan.features)
-    images = gram.transpose(1, 0, 2).reshape(B.shape[0], -1)
+    E = aligned((1 + tangents, A.shape[1]), kind)  # the rows of B below those of A, which are not copied
+    E[0, :width], E[1:, :width] = start.weights, start.probes.reshape(tangents, width)
+    gram = gram_matrix(A, E, plan.features)
+    images = gram.transpose(1, 0, 2).reshape(gram.shape[1], -1)
+    signals = [np.einsum("ij,kj->ik", plan.signals, part[:, : plan.features]) for part in (A, E)]
 
     def room(vectors: int) -> Floating:
         return aligned((vectors, images.shape[1]), kind)
@@ -114,31 +115,37 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
             live=np.zeros(columns, np.int64),
             marks=room(columns * times),
         ),
-        np.pad(
-            np.einsum("ij,kj->ik", plan.signals, B[:, : plan.features]), ((0, 0), (0, images.shape[1] - B.shape[0]))
-        ),
+        np.pad(np.concatenate(signals, axis=1), ((0, 0), (0, images.shape[1] - images.shape[0]))),
     )
 
 
-def gram_matrix(B: Floating, features: int) -> Floating:
-    """Return ``B B^T`` by strips, (strips, rows, length of a strip), with zeros where the last is not full."""
-    rows, strip = B.shape[0], STRIP_BYTES // B.itemsize
-    gram = aligned((padded(rows) // strip, rows, strip), B.dtype)
-    _gram(B, features, aligned((1, lanes(B.dtype)), B.dtype), np.empty((4, 4), B.dtype), gram)
+def gram_matrix(A: Floating, E: Floating, features: int) -> Floating:
+    """Return ``B B^T`` for the rows of A and then of E, by strips, (strips, rows, length of a strip).
+
+    The last strip has zeros where it is not full.
+    """
+    rows, strip = len(A) + len(E), STRIP_BYTES // A.itemsize
+    gram = aligned((padded(rows) // strip, rows, strip), A.dtype)
+    zero, square = aligned((1, lanes(A.dtype)), A.dtype), np.empty((4, 4), A.dtype)
+    for X, first, Y, second in ((A, 0, A, 0), (E, len(A), A, 0), (E, len(A), E, len(A))):
+        _products(X, first, Y, second, features, zero, square, gram)
     return gram
 
 
 @jit(nogil=True)
-def _gram(B: Floating, features: int, zero: Floating, square: Floating, gram: Floating) -> None:
-    """Lower triangle by squares of four, copied to the upper one."""
-    n, strip = B.shape[0], strip_of(B)
+def _products(
+    X: Floating, first: int, Y: Floating, second: int, features: int, zero: Floating, square: Floating, gram: Floating
+) -> None:
+    """Products of rows by squares of four, each written twice: of one matrix with itself the lower triangle."""
+    n, strip = X.shape[0], strip_of(X)
     for start in range(0, n, BLOCK):
-        for left in range(0, min(start + BLOCK, n), 4):
-            for top in range(max(start, left), min(start + BLOCK, n), 4):
-                square_of_products(B, top, left, features, zero, square)
-                for row in range(top, min(top + 4, n)):
-                    for column in range(left, min(left + 4, n)):
-                        x = square[row - top, column - left]
+        last = min(start + BLOCK, n)
+        for left in range(0, last if first == second else Y.shape[0], 4):
+            for top in range(max(start, left) if first == second else start, last, 4):
+                square_of_products(X, top, Y, left, features, zero, square)
+                for i in range(top, min(top + 4, n)):
+                    for j in range(left, min(left + 4, Y.shape[0])):
+                        row, column, x = first + i, second + j, square[i - top, j - left]
                         gram[row // strip, column, row % strip] = gram[column // strip, row, column % strip] = x
 
 
