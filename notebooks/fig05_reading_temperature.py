@@ -91,7 +91,7 @@ tails = sn.tail_slopes(persistent, points=[int(n) for n in tail_points])
 # %% tags=["hide-input"]
 # Draw the figure.
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.8), width_ratios=(1, 1.25))
-shades = ListedColormap(plotting.ordered(256))
+shades = ListedColormap([*plotting.ordered(range(256)).values()][::-1])
 scale = Normalize(3, 9)
 for axes, run, waits, longest in (
     (left, vanilla, [t for t in fit.waiting_times if t < 9.1][::3], window[1] + 0.01),
@@ -112,7 +112,7 @@ values = 1 - (slope * chi + offset) / norm, chi / norm
 look = {"color": plotting.COLORS["red"], "linewidth": 1.5, "zorder": 5}
 plotting.curve(left, *values, fmt="--", label=f"line: $T={fit.value:.4f}$", **look)
 values = 1 - 0.015 * chi / norm, chi / norm
-plotting.curve(left, *values, fmt=":", color="k", linewidth=1.2, label="paper: 0.015")
+plotting.quoted(left, *values, "paper: 0.015", fmt="--", linewidth=1.5, markersize=0)
 left.legend(loc="lower left")
 left.set_title("vanilla SGD")
 right.set_title("p-SGD")
@@ -128,10 +128,10 @@ for count, marker, color in zip(
     row = row.sel(waiting_time=slice(end - 3, None))
     look = {"color": color, "markersize": 3, "label": f"$n={count:g}$"}
     plotting.curve(inset, row.waiting_time, row.slope, row.error, fmt=marker, **look)
-plotting.curve(inset, None, 0.2, fmt="--", color="k", linewidth=1, label="paper: 0.2")
+plotting.quoted(inset, None, 0.2, "paper: 0.2")
 inset.set(xlabel="$t_w$", ylim=(0, None))
-inset.set_title("slope of the last $n$ points", fontsize=8)
-inset.legend(fontsize=8, loc="lower left", handletextpad=0.3, labelspacing=0.2)
+inset.set_title("slope of the last $n$ points", fontsize=9)
+inset.legend(fontsize=9, loc="lower left", handletextpad=0.3, labelspacing=0.2)
 key = figure.colorbar(plt.cm.ScalarMappable(scale, shades), ax=right)
 key.set_label("waiting time $t_w$ (darker: later)")
 publish("reading", figure)
@@ -197,12 +197,13 @@ claim(
 # ---
 # name: fig-reading
 # alt: >-
-#   FDT plots for several waiting times, coloured by a bar from light to dark: left, vanilla SGD with a fitted and a
-#   dotted line; right, persistent SGD, with an inset that has the slope of the last 5, 10 and 15 points against the
+#   FDT plots for several waiting times, coloured by a bar from light to dark: left, vanilla SGD with a fitted line
+# and one of the paper's slope; right, persistent SGD, with an inset that has the slope of the last 5, 10 and 15 points
+# against the
 #   waiting time, with error bars and a dashed level.
 # ---
 # Left: FDT plots of vanilla SGD at several waiting times, the line fitted to lags from 0 to 2.5 of all of them
-# (dashed) and a line of the paper's slope (dotted); $\alpha=6$, $b=0.1$, $dt=0.1$. Right: the same for p-SGD,
+# (dashed) and a line of the paper's slope (pink); $\alpha=6$, $b=0.1$, $dt=0.1$. Right: the same for p-SGD,
 # $\alpha=8$, $b=0.2$, $\tau=2$, $dt=0.05$. Inset: slope of the last $n$ points of the p-SGD plots against the waiting
 # time, in a run that ends at {glue:}`end`, with two standard errors where it is known to 30 per cent; dashed, the
 # paper's value. $\Delta=\lambda=\kappa=1$. All from mean-field theory.

@@ -96,8 +96,9 @@ def chord(dataset, lags, waits):
 
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.2, 3.2))
-colors = plotting.ordered(len(variances))
-for variance, color, marker in zip(variances, colors, "D^os" * 9, strict=False):
+colors = plotting.ordered(variances)
+for variance, marker in zip(variances, "D^os" * 9, strict=False):
+    color = colors[variance]
     name = f"$R_0={variance:g}$"
     curve = sn.fdt_curve(theory[variance], waiting_time=late).sel(lag=slice(0, 2.501))
     style = {"color": color, "linewidth": 1.2}
@@ -127,11 +128,11 @@ middle.set(
 )
 look = {"fmt": "o", "color": "k", "name": f"theory, $R_0={largest:g}$"}
 plotting.curve(right, local.lag, local.slope, local.error, **look)
-plotting.curve(right, None, 0.05, fmt="--", color="0.5", linewidth=1, name="paper")
+plotting.quoted(right, None, 0.05, "paper: 0.05")
 faint = {"color": "0.8", "linewidth": 1, "zorder": 0}
 plotting.curve(right, memory, None, fmt="-", name=r"$b\tau$", **faint)
-right.text(2.0, 0.053, "paper: 0.05", fontsize=8, color="0.3", ha="right", va="bottom")
-right.text(memory * 0.95, 0.7, r"$b\tau$", fontsize=8, color="0.3", ha="right")
+right.legend(loc="upper left")
+right.text(memory * 0.95, 0.7, r"$b\tau$", fontsize=9, color="0.3", ha="right")
 right.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", xscale="log", yscale="log")
 plotting.plain_ticks(right.xaxis, [0.1, 0.2, 0.5, 1, 2])
 plotting.plain_ticks(right.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
@@ -178,10 +179,10 @@ for run, part, paper, color, marker in (
     color = plotting.COLORS[color]
     look = {"color": color, "fmt": marker + "-", "linewidth": 0.8, "markersize": 4.5}
     name = f"$b={part:g}$: paper {paper:g}"
-    plotting.curve(axes, windows, values / paper, errors / paper, name=name, **look)
-    place = float(windows[-1]), float(values[-1] / paper)
-    plotting.name_curve(axes, *place, name, color, (-4, 9))
-plotting.curve(axes, None, 1.0, fmt="--", color="0.5", linewidth=1, name="paper")
+    values, errors = values / paper, errors / paper
+    line = plotting.curve(axes, windows, values, errors, name=name, **look)
+    plotting.label(line, name, offset=(-4, 12))
+plotting.quoted(axes, None, 1.0, "paper")
 axes.set(
     xlabel=r"beginning of the window, in units of $b\tau$ (it is as long)",
     ylabel="slope over the paper's value",

@@ -106,7 +106,7 @@ linear = {
 # %% tags=["hide-input"]
 # Draw the figure.
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.2))
-for rate, color in zip(rates, plotting.ordered(len(rates)), strict=True):
+for rate, color in plotting.ordered(rates).items():
     name = f"$dt={rate:g}$"
     curve = sn.fdt_curve(by_rate[rate].sel(waiting_time=slice(4.8, 7.2)))
     curve = curve.sel(lag=slice(0, 4.81)).mean(("realisation", "waiting_time"))
@@ -116,9 +116,8 @@ for rate, color in zip(rates, plotting.ordered(len(rates)), strict=True):
     exact = sn.fdt_curve(linear[rate], waiting_time=0.0).isel(realisation=0)
     values = exact.normalised_correlation, exact.normalised_response
     look = {"color": color, "linewidth": 1, "name": f"linear response, {name}"}
-    plotting.curve(left, *values, fmt="-", **look)
-    place = (float(value[-1]) for value in values)
-    plotting.name_curve(left, *place, name, color, (-2, 8))
+    drawn = plotting.curve(left, *values, fmt="-", **look)
+    plotting.label(drawn, name, offset=(0, 10))
 curve = sn.fdt_curve(network).mean(("realisation", "waiting_time"))
 curve = curve.isel(lag=slice(0, 49, 6))
 look = {"fmt": "ks", "fillstyle": "none", "markersize": 6, "name": "networks"}
@@ -143,7 +142,7 @@ plotting.curve(right, local.lag, local.slope, **look)
 level = {"color": "0.5", "linewidth": 1, "zorder": 0, "label": "line over the window"}
 fitted = line_by_rate[rates[0]].value
 plotting.curve(right, None, fitted, fmt="--", **level)
-plotting.curve(right, None, 0.015, fmt=":", color="0.5", linewidth=1, label="paper")
+plotting.quoted(right, None, 0.015, "paper: 0.015")
 right.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", ylim=(0, 2 * fitted))
 right.legend(loc="lower left")
 publish("fdt-vanilla", figure)
@@ -165,8 +164,7 @@ publish("fdt-vanilla", figure)
 # %% tags=["hide-input"]
 # Draw spectrum and temperature of the modes.
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.9))
-colors = plotting.ordered(len(spectrum_batches))
-for batch, color in zip(spectrum_batches, colors, strict=True):
+for batch, color in plotting.ordered(spectrum_batches).items():
     spectrum = sn.hessian_spectrum(problem, sn.SGD(batch=batch))
     low, high = spectrum.edges
     # Closer towards the edges, where the density rises steeply.
@@ -176,17 +174,14 @@ for batch, color in zip(spectrum_batches, colors, strict=True):
     force = static.square_slope / static.curvature * (1 - batch) * (a - ridge)
     heat = fixed_rate * force / (2 - fixed_rate * a)
     look = {"color": color, "name": f"$b={batch:g}$"}
-    plotting.curve(left, a, spectrum.density(a), fmt="-", **look)
-    plotting.curve(right, a, heat, fmt="-", **look)
-    highest = int(np.argmax(spectrum.density(a)))
-    place = float(a[highest]), float(spectrum.density(a)[highest])
-    plotting.name_curve(left, *place, f"$b={batch:g}$", color, (6, 4))
-    plotting.name_curve(right, float(a[-1]), float(heat[-1]), f"$b={batch:g}$", color)
-    alone, look = (
-        spectrum.outliers,
-        {"color": color, "name": f"outliers, $b={batch:g}$"},
-    )
-    plotting.curve(left, alone, [0.06] * len(alone), fmt="v", markersize=5, **look)
+    density = spectrum.density(a)
+    drawn = plotting.curve(left, a, density, fmt="-", **look)
+    plotting.label(drawn, f"$b={batch:g}$", at=int(density.argmax()), offset=(6, 5))
+    drawn = plotting.curve(right, a, heat, fmt="-", **look)
+    plotting.label(drawn, f"$b={batch:g}$", offset=(4, 0))
+    look = {"color": color, "name": f"outliers, $b={batch:g}$", "markersize": 5}
+    alone = spectrum.outliers
+    plotting.curve(left, alone, [0.06] * len(alone), fmt="v", **look)
 left.set(xlabel="stiffness $a$", ylabel="density of modes", ylim=(0, None))
 right.set(
     xlabel="stiffness $a$", ylabel=f"temperature of the mode, $dt={fixed_rate:g}$"
