@@ -49,9 +49,24 @@ from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 theory_size, fewer, network_size, rate = {
-    "smoke": ({"paths": 500}, (4, 4), {"features": 80, "realisations": 4}, 0.05),
-    "standard": ({"paths": 1000}, (10, 6), {"features": 300, "realisations": 8}, 0.01),
-    "paper": ({"paths": 4000}, (8, 8), {"features": 1000, "realisations": 24}, 0.01),
+    "smoke": (
+        {"paths": 500, "realisations": 4},
+        4,
+        {"features": 80, "realisations": 4},
+        0.05,
+    ),
+    "standard": (
+        {"paths": 1000, "realisations": 10},
+        6,  # populations for the other starts
+        {"features": 300, "realisations": 8},
+        0.01,
+    ),
+    "paper": (
+        {"paths": 4000, "realisations": 8},
+        8,
+        {"features": 1000, "realisations": 24},
+        0.01,
+    ),
 }[profile]
 
 # %%
@@ -65,7 +80,7 @@ for variance in variances:
     point = [{"problem": problem}]
     waits = np.arange(0.0, duration, 0.5).tolist()
     # The random numbers are those of the first populations of the largest variance.
-    count = {"realisations": fewer[0] if variance == largest else fewer[1]}
+    count = {} if variance == largest else {"realisations": fewer}
     options = common | theory_size | count | {"waiting_times": waits}
     found = sn.sweep(sn.solve_dmft, point, [seed], fixed=options)
     theory[variance] = found.squeeze(("point", "seed"))
@@ -110,10 +125,12 @@ for variance, marker in zip(variances, "D^os" * 9, strict=False):
         continue
     few = theory[variance].sizes["realisation"]
     first = theory[largest].isel(realisation=slice(few))
-    fine = np.arange(0.1, 2.51, 0.1)
+    fine = np.arange(0.2, 2.51, 0.1)
     ratio = chord(theory[variance], fine, late) / chord(first, fine, late)
     values = plotting.mean_and_error(ratio)
-    plotting.curve(middle, fine, *values, band=True, name=f"theory, {name}", **style)
+    plotting.curve(
+        middle, fine, *values, fmt="-", band=True, name=f"theory, {name}", **style
+    )
     waits = network[variance].waiting_time.values
     at = np.array([0.2, 0.5, 1.0, 1.5, 2.0, 2.5])
     ratio = chord(network[variance], at, waits) / chord(network[largest], at, waits)
@@ -122,10 +139,8 @@ for variance, marker in zip(variances, "D^os" * 9, strict=False):
     plotting.curve(middle, aside, *values, **look)
 plotting.curve(middle, None, 1.0, fmt="-", color="0.6", linewidth=0.8, name="equal")
 left.legend(loc="lower left", handletextpad=0.2)
-middle.legend(loc="upper left", handletextpad=0.2)
-middle.set(
-    xlabel="lag $t-t_w$", ylabel=f"chord to this lag over that at $R_0={largest:g}$"
-)
+middle.legend(loc="lower right", handletextpad=0.2)
+middle.set(xlabel="lag $t-t_w$", ylabel=f"chord over that for $R_0={largest:g}$")
 look = {"fmt": "o", "color": "k", "name": f"theory, $R_0={largest:g}$"}
 plotting.curve(right, local.lag, local.slope, local.error, **look)
 plotting.quoted(right, None, 0.05, "paper: 0.05")
