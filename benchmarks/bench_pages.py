@@ -3,7 +3,7 @@
     python benchmarks/bench_pages.py --out _build/bench/bench_pages.json
 
 Each page is opened anew a few times; what counts is the browser's own time from the start to the load event, when the
-text and all pictures are there, and the times until the formulas in view, and then all others, are typeset after it.
+text, its formulas and all pictures are there.
 """
 
 import argparse
@@ -16,31 +16,20 @@ from playwright.sync_api import sync_playwright
 from bookbuild import printing
 from bookbuild.paths import HTML
 
-LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd > 0"
-STARTED = "!document.querySelector('.math') || MathJax.startup.promise"
-TIMES = """async () => {
-    const loaded = performance.getEntriesByType('navigation')[0].loadEventEnd;
-    if (!document.querySelector('.math')) return [loaded, loaded, loaded];
-    await MathJax.startup.promise;
-    const typeset = performance.now();
-    return [loaded, performance.getEntriesByName('formulas in view')[0].startTime, typeset];
-}"""
+LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
 
 
 def measure(chromium, path, repeats):
-    """Median times in seconds to the load event and to the formulas, each time in a fresh context."""
+    """Median time in seconds to the load event, each time in a fresh context."""
     times = []
     for _ in range(repeats):
         context = chromium.new_context(viewport={"width": 1280, "height": 900}, offline=True)
         page = context.new_page()
         page.goto(path.as_uri())
-        page.wait_for_function(LOADED)
-        page.wait_for_function(STARTED)
-        times.append(page.evaluate(TIMES))
+        page.wait_for_function(f"{LOADED} > 0")
+        times.append(page.evaluate(LOADED))
         context.close()
-    names = ("loaded_seconds", "view_seconds", "typeset_seconds")
-    medians = (statistics.median(column) / 1000 for column in zip(*times, strict=True))
-    return {"page": path.relative_to(HTML).as_posix(), **dict(zip(names, medians, strict=True))}
+    return {"page": path.relative_to(HTML).as_posix(), "loaded_seconds": statistics.median(times) / 1000}
 
 
 def main(words=None):
@@ -61,8 +50,7 @@ def main(words=None):
         chromium.close()
     rows.sort(key=lambda row: -row["loaded_seconds"])
     for row in rows:
-        formulas = f"formulas in view after {row['view_seconds']:.2f} s, all after {row['typeset_seconds']:.2f} s"
-        print(f"{row['page']:45s} {row['loaded_seconds']:.2f} s, {formulas}")
+        print(f"{row['page']:45s} {row['loaded_seconds']:.2f} s")
     archives = sum(path.stat().st_size for path in HTML.rglob("*.zip"))
     site = sum(path.stat().st_size for path in HTML.rglob("*") if path.is_file())
     if arguments.out:

@@ -312,8 +312,8 @@ for features, run in by_size.items():
 display(Markdown("\n".join(rows)))
 
 # %% [markdown]
-# The table is for $b=0.1$, $\tau=2$. A batch of $bM$ samples of which each is within the margin with
-# probability $c$ is satisfied by accident with probability $(1-c)^{bM}$, which falls exponentially with $N$; a network
+# The table is for $b=0.1$, $\tau=2$. A batch of $bP$ samples of which each is within the margin with
+# probability $c$ is satisfied by accident with probability $(1-c)^{bP}$, which falls exponentially with $N$; a network
 # that is stopped so has a loss far above the others.
 #
 # :::{admonition} What was found

@@ -28,7 +28,7 @@
 #
 # $$
 # \alpha_c(\Delta) = \max_{0\le m\le 1}\;
-# \frac{\Delta\,(1-m^2)}{\big\langle (m+\sqrt\Delta\,z)_-^2 \big\rangle_z}, \qquad z\sim\mathcal N(0,1),
+# \frac{\Delta\,(1-m^2)}{\big\langle (m+\sqrt\Delta\,z)_-^2 \big\rangle}, \qquad z\sim\mathcal N(0,1),
 # $$ (eq-critical)
 #
 # with $(x)_-=\min(x,0)$; it is 2 for pure noise, $\Delta\to\infty$, a classic result {cite:p}`cover1965geometrical`.

@@ -65,7 +65,7 @@ def ratio(first, second):
 # ## The data, in the units of the model
 #
 # Random ReLU features {cite:p}`rahimi2007random` let us choose how many features $N$ there are, and with that
-# $\alpha=M/N$: we take $(W x)_+$ with a Gaussian matrix $W$ and standardise each feature. At last we divide by the
+# $\alpha=P/N$: we take $(W x)_+$ with a Gaussian matrix $W$ and standardise each feature. At last we divide by the
 # length of the mean of $y_\mu x_\mu$. That is the distance of a cloud from the origin, which is one in the model, so
 # that $dt$, $\lambda$ and temperatures have the same units as everywhere in this book. The variance of $y_\mu x_\mu$
 # around its mean, averaged over the features, is then $\Delta$.

@@ -81,14 +81,14 @@ def by_name(function, **options):
 #
 # $$
 # \begin{aligned}
-# c_n &= \langle s_\mu(t)\,s_\mu(t+n)\rangle - b^2 = b\,\delta_{n0} - b^2\,(1-|n|b)_+ , \\
-# \sum_n c_n &= b - b^2\cdot\frac1b = 0 .
+# \mathrm{cov}_n &= \langle s_\mu(t)\,s_\mu(t+n)\rangle - b^2 = b\,\delta_{n0} - b^2\,(1-|n|b)_+ , \\
+# \sum_n \mathrm{cov}_n &= b - b^2\cdot\frac1b = 0 .
 # \end{aligned}
 # $$ (eq-shuffled)
 #
 # The second equation says that the noise has no weight at frequency zero, because the sum of $s_\mu$
-# over an epoch is always one. With replacement $c_n=b(1-b)\,\delta_{n0}$, and with persistence it is positive for a
-# time $b\tau$.
+# over an epoch is always one. With replacement $\mathrm{cov}_n=b(1-b)\,\delta_{n0}$, and with persistence it is
+# positive for a time $b\tau$.
 #
 # The state of the weights is not stationary but periodic with the epoch: the first batch of an epoch is free,
 # and the last one consists of the remaining samples. All averages below therefore run over whole epochs, with waiting

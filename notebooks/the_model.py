@@ -26,7 +26,7 @@
 #
 # ## Data and loss
 #
-# There are $M = \alpha N$ samples with $N$ features and labels $y_\mu = \pm 1$,
+# There are $P = \alpha N$ samples with $N$ features and labels $y_\mu = \pm 1$,
 #
 # $$
 # x_\mu = y_\mu \frac{v}{\sqrt N} + \sqrt{\Delta}\, z_\mu , \qquad
@@ -37,7 +37,7 @@
 #
 # $$
 # \begin{gathered}
-# L(w) = \sum_{\mu=1}^{M} \ell(h_\mu) + \frac{\lambda}{2} |w|^2, \\
+# L(w) = \sum_{\mu=1}^{P} \ell(h_\mu) + \frac{\lambda}{2} |w|^2, \\
 # h_\mu = y_\mu \frac{x_\mu \cdot w}{\sqrt N}, \qquad \ell(h) = \tfrac12 (\kappa - h)_+^2 .
 # \end{gathered}
 # $$ (eq-loss)

@@ -375,7 +375,7 @@ claim(
 # all these curves and the loss together, the sum of squared deviations in standard errors is {glue:text}`chi_squared`;
 # the points are correlated, and the probability takes that into account.
 #
-# Would a mistake be seen? The tests of the solver make one on purpose: with any of the kernels $\mu(t)$, $M$
+# Would a mistake be seen? The tests of the solver make one on purpose: with any of the kernels $\bar f(t)$, $M$
 # and $\Gamma$ wrong by 5 per cent the same comparison fails, and so does that with the exact solution of the square
 # loss, which in the tests includes magnetisation, norm and correlation.
 

@@ -184,9 +184,7 @@ def page(browser):
 
 
 def open_page(page, file):
-    """Open a file, and wait until its formulas are typeset."""
+    """Open a file, and wait for its fonts."""
     page.goto(file.as_uri())
     page.wait_for_load_state("load")
-    if page.locator(".math").count():
-        page.wait_for_function("window.MathJax && MathJax.startup && MathJax.startup.promise")
-        page.evaluate("MathJax.startup.promise")
+    page.evaluate("document.fonts.ready.then(() => true)")

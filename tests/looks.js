@@ -16,7 +16,7 @@
   };
   if (document.documentElement.scrollWidth > width) complaints.push(`the page is ${document.documentElement.scrollWidth} wide`);
   for (const element of document.querySelectorAll(".bd-article-container *, .bd-footer-content *")) {
-    if (element.closest("mjx-container, svg") && element.tagName !== "MJX-CONTAINER") continue;
+    if (element.closest("math, svg") && element.localName !== "math") continue;
     const box = element.getBoundingClientRect();
     if (box.width < 2 || box.height < 2 || !element.checkVisibility({ visibilityProperty: true })) continue;
     if (box.right > width + 1 && !inside(element.parentElement) && !opens(element)) complaints.push(`beyond the edge: ${about(element)}`);

@@ -43,7 +43,8 @@ def test_every_page_has_tags_for_reference_managers():
 
 
 def test_mistakes_are_reported_where_the_project_is(monkeypatch):
-    assert "mistake" not in citation.footer("x.html", "book/tour").lower(), "the project has no address yet"
+    without = citation.footer("x.html#how-to-cite", "book/tour")
+    assert '<a href="x.html#how-to-cite">Report a mistake on this page</a>' in without, "where the first page says how"
     known = {**citation.read(), "repository-code": "https://example.org/sgdnoise/"}
     monkeypatch.setattr(citation, "read", lambda: known)
     words = citation.footer("x.html", "book/tour")

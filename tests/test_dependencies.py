@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 # What conda calls by another name, and what its channel does not have (pip takes that from the project's extras).
 CONDA_NAMES = {"matplotlib": "matplotlib-base", "dask": "dask-core"}
-NOT_ON_CONDA = {"sphinx-mathjax-offline", "playwright", "axe-playwright-python"}
+NOT_ON_CONDA = {"math-core", "playwright", "axe-playwright-python"}
 PYTHONS = ("3.11", "3.12", "3.13")
 
 

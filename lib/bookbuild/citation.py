@@ -118,15 +118,17 @@ def meta_tags(title: str) -> str:
 
 
 def footer(cite: str, page: str) -> str:
-    """Return the footer of a page; ``cite`` is the address of the place that says how to cite.
+    """Return the footer of a page; ``cite`` is the address of the place that explains how to cite and to report.
 
-    With ``repository-code`` in ``CITATION.cff`` it offers to report a mistake on this page.
+    With ``repository-code`` in ``CITATION.cff`` the link for mistakes opens a new issue there, which names the page.
     """
     cited = read()
-    parts = [f"sgdnoise {__version__}", f"{cited['license']} licence", f'<a href="{cite}">How to cite</a>']
+    address = cite
     if "repository-code" in cited:
         address = f"{cited['repository-code'].rstrip('/')}/issues/new?title=Mistake+on+the+page+{page}"
-        parts.append(f'<a href="{escape(address)}">Report a mistake on this page</a>')
+    links = {"How to cite": cite, "Report a mistake on this page": address}
+    parts = [f"sgdnoise {__version__}", f"{cited['license']} licence"]
+    parts += [f'<a href="{escape(to)}">{words}</a>' for words, to in links.items()]
     return f"<p>{' · '.join(parts)}</p>"
 
 

@@ -2,12 +2,11 @@
 
 // Formulas wider than the text are made smaller, until they fit.
 function fitFormulas() {
-  for (const formula of document.querySelectorAll("mjx-container")) {
-    const box = formula.closest("td, th, li, dd, p, div, figcaption");
-    const wide = formula.querySelector("mjx-math").getBoundingClientRect().width;
-    const tag = formula.parentElement.querySelector(".eqno");
-    const room = box.clientWidth - (tag ? tag.getBoundingClientRect().width + 12 : 0);
-    if (formula.hasAttribute("display") && wide > room) formula.style.fontSize = (100 * room) / wide + "%";
+  for (const formula of document.querySelectorAll(".formula > math")) {
+    const boxes = [...formula.children].map((part) => part.getBoundingClientRect());
+    const wide = Math.max(...boxes.map((box) => box.right)) - Math.min(...boxes.map((box) => box.left));
+    const room = formula.parentElement.clientWidth;
+    if (wide > room) formula.style.fontSize = (108 * room) / wide + "%";
   }
 }
 

@@ -5,13 +5,12 @@ the order of the table of contents, what only a screen can use is left out, and 
 the one page. For that, every name (``id``) is given its page in front.
 
 Chromium numbers the pages by itself but cannot write into a table of contents on which page a chapter is. So it prints
-twice: once to learn where each chapter begins, and again with these numbers in place. The maths is typeset once.
+twice: once to learn where each chapter begins, and again with these numbers in place.
 """
 
 import json
 import os
 import posixpath
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -46,7 +45,7 @@ FONTS = {
 REFERENCES = ("for", "aria-labelledby", "aria-describedby", "aria-controls", "headers")
 # Millimetres of A4 between the margins of print.css, in the pixels of a browser: what is measured is what is printed.
 TEXT_WIDTH = round(166 / 25.4 * 96)
-PATIENCE = 120  # seconds, for all maths of the book on a slow machine
+PATIENCE = 120  # seconds, for the whole book on a slow machine
 
 
 def browser() -> str | None:
@@ -68,7 +67,7 @@ def make(html: Path, profile: str, output: Path) -> None:
 
 
 def print_page(page: Path, output: Path) -> None:
-    """Typeset the maths, print, find where each chapter begins, and print again with these numbers."""
+    """Print, find where each chapter begins, and print again with these numbers."""
     import pikepdf
     from playwright.sync_api import sync_playwright
 
@@ -78,8 +77,7 @@ def print_page(page: Path, output: Path) -> None:
         view.set_default_timeout(1000 * PATIENCE)
         view.emulate_media(media="print")
         view.goto(page.as_uri())
-        view.wait_for_function("window.MathJax && MathJax.startup && MathJax.startup.promise")
-        view.evaluate("MathJax.startup.promise.then(() => document.fonts.ready).then(() => true)")
+        view.evaluate("document.fonts.ready.then(() => true)")
         complain(view)
         view.add_script_tag(content=_beside("js"))
         view.evaluate("fitFormulas()")
@@ -95,9 +93,9 @@ def print_page(page: Path, output: Path) -> None:
 
 
 def complain(view: Any) -> None:
-    """Refuse to print a formula that could not be typeset or a picture that is not there."""
-    if view.locator("mjx-merror").count() or view.locator(".math").count() > view.locator("mjx-container").count():
-        raise Refusal("a formula of the book could not be typeset")
+    """Refuse to print without the font of the formulas or a picture."""
+    if view.locator("math").count() and not view.evaluate("document.fonts.check('12px Book Math')"):
+        raise Refusal("the font of the formulas could not be read")
     if not view.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)"):
         raise Refusal("a picture of the book could not be read")
 
@@ -138,7 +136,6 @@ def assemble(html: Path, profile: str) -> str:
 
     order = list(chapters(read_yaml(paths.TOC)))
     pages = {c.page: BeautifulSoup((html / f"{c.page}.html").read_bytes(), "html.parser") for c in order}
-    mathjax = _mathjax(pages.values())
     known = {page: {str(tag["id"]) for tag in soup.find_all(id=True)} for page, soup in pages.items()}
     printed = []
     for chapter in order:
@@ -153,7 +150,6 @@ def assemble(html: Path, profile: str) -> str:
         fonts=FONTS,
         folder=(Path(mpl.get_data_path()) / "fonts" / "ttf").as_uri(),
         style=_beside("css"),
-        mathjax=mathjax,
         chapters=printed,
         version=__version__,
         profile=profile,
@@ -219,13 +215,3 @@ def link_target(address: str, page: str, known: dict[str, set[str]]) -> str | No
 
 def _from_top(page: str, address: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(page), address))
-
-
-def _mathjax(pages: Any) -> str:
-    """Return the scripts that typeset the maths, as the pages have them, without what only a screen can use."""
-    for soup in pages:
-        found = [tag for tag in soup.find_all("script") if "window.MathJax" in (tag.string or "")]
-        if found and soup.find("script", src=re.compile(r"_static/formulas\.js")):
-            print_only = "MathJax.options = {...MathJax.options, enableAssistiveMml: false};"
-            return f'{found[0]}<script>{print_only}</script><script defer src="_static/formulas.js"></script>'
-    raise Refusal("no page of the book loads MathJax, and its formulas cannot be printed")

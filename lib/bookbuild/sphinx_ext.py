@@ -250,9 +250,7 @@ def number_figures(app: Any, env: Any) -> list[str]:  # noqa: ARG001
 def drop_spare(html: Path) -> None:
     """Remove from a rendered book what no page can load."""
     lines = [line.split("#")[0].split() for line in SPARE.read_text(encoding="utf-8").splitlines()]
-    kept = {html / words[1] for words in lines if words[:1] == ["but"]}
-    spare = {path for words in lines if len(words) == 1 for path in html.glob(words[0]) if path.is_file()}
-    for path in spare - kept:
+    for path in {path for words in lines if words for path in html.glob(words[0]) if path.is_file()}:
         path.unlink()
 
 
@@ -267,12 +265,12 @@ def setup(app: Any) -> dict[str, Any]:
     """Tell Sphinx."""
     app.setup_extension("bookbuild.symbols")
     app.setup_extension("bookbuild.citation")
+    app.setup_extension("bookbuild.formulas")
     app.setup_extension("bookbuild.scorecard")
     app.connect("source-read", fill)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
     app.connect("html-page-context", drop_thebe, priority=900)
-    app.config.mathjax_path = "formulas.js"  # which loads MathJax itself, from where its extension has put it
     app.connect("config-inited", lambda app, config: config.html_static_path.append(str(STATIC)))  # noqa: ARG005
     for name in ("chapters.css", "symbols.css"):
         app.add_css_file(name)

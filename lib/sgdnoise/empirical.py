@@ -7,8 +7,8 @@ An algorithm in which a sample has the mean weight :math:`\bar s` settles, at a 
 as in the model (:mod:`sgdnoise.statics`). With a convex loss and a ridge there is one such point; Newton's method finds
 it. There the Hessian of the mean gradient is :math:`H=\lambda+\bar s\sum_\mu\ell''(h_\mu)A_\mu A_\mu^T`. Along the
 directions :math:`u_k` of its eigenvalues :math:`a_k` a sample has the components :math:`B_{\mu k}=A_\mu\cdot u_k`, and
-the batches push with forces of covariance :math:`c_n Q_{kl}` at a lag of n steps, where :math:`c_n` is the
-autocovariance of the weight of a sample and
+the batches push with forces of covariance :math:`\mathrm{cov}_n Q_{kl}` at a lag of n steps, where
+:math:`\mathrm{cov}_n` is the autocovariance of the weight of a sample and
 
 .. math:: Q_{kl} = \sum_\mu B_{\mu k}B_{\mu l}\,\langle\ell'(h_\mu)^2\rangle
           = \sum_\mu B_{\mu k}B_{\mu l}\Big[\ell'(h_\mu)^2

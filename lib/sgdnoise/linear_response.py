@@ -2,15 +2,16 @@ r"""Small fluctuations around the minimiser: what the FDT plot must look like wh
 
 Around the minimiser of :func:`~sgdnoise.solve_statics` each eigenmode of the Hessian
 (:func:`~sgdnoise.hessian_spectrum`) of stiffness :math:`a` is a linear process (:mod:`sgdnoise.modes`), driven by the
-noise of the batches. Its force has the autocovariance :math:`c_n` of the weight of a sample in the batch, times a
-strength that is *not* the same for all modes. The covariance of the force is built of the same vectors as the Hessian,
-and in the high-dimensional limit a mode feels it in proportion to its own curvature,
+noise of the batches. Its force has the autocovariance :math:`\mathrm{cov}_n` of the weight of a sample in the batch,
+times a strength that is *not* the same for all modes. The covariance of the force is built of the same vectors as the
+Hessian, and in the high-dimensional limit a mode feels it in proportion to its own curvature,
 
 .. math:: f(a) = (a-\lambda)\,L/\bar s,\qquad L=\langle\ell'^2\rangle/\langle\ell''\rangle ,
 
 with :math:`\bar s` the mean weight (:math:`b` for a sum, 1 for a mean), because every sample inside the margin
 contributes equally to :math:`\mathrm{tr}\,[AA^T(H-z)^{-1}]`. For the chains of SGD and persistent SGD
-:math:`c_n=b(1-b)\rho^n`, and without momentum, with :math:`\phi=1-a\,dt` and :math:`\sigma^2=(1-b)(a-\lambda)L`,
+:math:`\mathrm{cov}_n=b(1-b)\rho^n`, and without momentum, with :math:`\phi=1-a\,dt` and
+:math:`\sigma^2=(1-b)(a-\lambda)L`,
 
 .. math:: C_0 = \frac{dt\,\sigma^2}{a(2-a\,dt)}\,\frac{1+\phi\rho}{1-\phi\rho},\qquad
           C_{n+1} = \phi\,C_n + \rho^n\frac{dt^2\sigma^2\rho}{1-\phi\rho},\qquad

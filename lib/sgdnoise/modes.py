@@ -2,18 +2,19 @@ r"""One eigenmode of the Hessian, driven by the noise of the batches: a linear p
 
 A mode of stiffness :math:`a` has a weight and a velocity, :math:`z=(x,v)`. An update rule is linear, so that a step is
 
-.. math:: z(t+dt) = F z(t) + p\,\xi(t),\qquad \langle\xi(t)\xi(t+n\,dt)\rangle = f\,c_n + \sigma^2\delta_{n0} ,
+.. math:: z(t+dt) = F z(t) + p\,\xi(t),\qquad
+          \langle\xi(t)\xi(t+n\,dt)\rangle = f\,\mathrm{cov}_n + \sigma^2\delta_{n0} ,
 
 where :math:`F` takes a step with the gradient :math:`(a-\lambda)x` on top of the ridge of the rule, :math:`p` is what a
-unit force does to a mode at rest, :math:`c_n` the autocovariance of the weight of a sample in the batch, :math:`f` the
-strength of the sampling force, and :math:`\sigma` white noise. For plain descent this is
+unit force does to a mode at rest, :math:`\mathrm{cov}_n` the autocovariance of the weight of a sample in the batch,
+:math:`f` the strength of the sampling force, and :math:`\sigma` white noise. For plain descent this is
 :math:`x(t+dt) = (1-a\,dt)\,x(t) + dt\,\xi(t)`.
 
-With :math:`k_n=\langle\xi(t+n\,dt)z(t)\rangle=\sum_{j\ge1}F^{j-1}p\,f c_{n+j}`, summed backwards from the last lag at
-which :math:`c` is not yet geometric, the stationary covariance :math:`P` and the correlation
+Let :math:`k_n=\langle\xi(t+n\,dt)z(t)\rangle=\sum_{j\ge1}F^{j-1}p\,f\,\mathrm{cov}_{n+j}`, summed backwards from
+the last lag before :math:`\mathrm{cov}_n` becomes geometric. The stationary covariance :math:`P` and the correlation
 :math:`d_n=\langle z(t+n\,dt)x(t)\rangle` obey
 
-.. math:: P = F P F^T + (f c_0+\sigma^2)\,pp^T + F k_0p^T + p k_0^TF^T,\qquad d_{n+1} = F d_n + p\,(k_n)_x .
+.. math:: P = F P F^T + (f\,\mathrm{cov}_0+\sigma^2)\,pp^T + F k_0p^T + p k_0^TF^T,\qquad d_{n+1} = F d_n + p\,(k_n)_x .
 
 A field enters as a force does, and :math:`R(t+dt,t)=1`: the response after n steps is :math:`(F^{n-1}p)_x/p_x`.
 """

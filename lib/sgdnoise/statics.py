@@ -85,9 +85,9 @@ class Statics:
 
     @property
     def force_variance(self) -> float:
-        r"""Variance of the sampling force on one weight, :math:`c_0\alpha\Delta\langle\ell'^2\rangle`.
+        r"""Variance of the sampling force on one weight, :math:`\mathrm{cov}_0\,\alpha\Delta\langle\ell'^2\rangle`.
 
-        :math:`c_0` is the variance of the weight of a sample: :math:`b(1-b)` for a sum over the batch,
+        :math:`\mathrm{cov}_0` is the variance of the weight of a sample: :math:`b(1-b)` for a sum over the batch,
         :math:`(1-b)/b` for its mean.
         """
         return self._force(float(self._covariance.values[0]))

@@ -2,12 +2,12 @@
 // it for all, and a formula that scrolls can be reached by keyboard (the theme sees to the others).
 (function () {
   "use strict";
-  const BOXES = ".figure-box, .pst-scrollable-table-container, mjx-container[display], pre, .cell_output .output";
+  const BOXES = ".figure-box, .pst-scrollable-table-container, .formula, pre, .cell_output .output";
 
   function look(box) {
     const hidden = box.scrollWidth - box.clientWidth;
     box.classList.toggle("goes-on", box.scrollLeft < hidden - 1);
-    if (box.localName === "mjx-container") {
+    if (box.matches(".formula")) {
       if (hidden > 0) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
@@ -26,6 +26,5 @@
   }
 
   window.addEventListener("load", watch);
-  document.addEventListener("formulas", watch); // typeset only now
   document.addEventListener("scroll", follow, { capture: true, passive: true });
 })();

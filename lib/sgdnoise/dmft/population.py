@@ -22,7 +22,7 @@ class Averages(NamedTuple):
     r"""Averages over paths that enter the step from ``t`` to ``t+1``: the kernels of the theory.
 
     They are ``eq-mu``, ``eq-M`` and ``eq-Gamma`` of the book, with ``eq-pm`` for two replicas.
-    ``mu`` is :math:`\mu(t)`; ``M`` the row :math:`M(t,0\dots t)` of each noise layer, shape (layers, t+1); ``scale``
+    ``mu`` is :math:`\bar f(t)`; ``M`` the row :math:`M(t,0\dots t)` of each noise layer, shape (layers, t+1); ``scale``
     the size of :math:`M(t,t)` for one replica; ``Gamma`` the row :math:`\Gamma(t,0\dots t)`.
     """
 
