@@ -177,10 +177,10 @@ networks = {  # one period within the lags that all waiting times have
 # \ddot y_i = -\omega_i^2 y_i + k_i(w_i-\bar w_i) ,\qquad \mathcal L \to \mathcal L - \sum_i k_i\,y_i w_i ,
 # $$ (eq-thermometer)
 #
-# and moved by leapfrog steps of length $dt$; $\bar w_i$ is the mean of the weight before. The axes of the weights are
-# random directions for the data, whose noise is isotropic. With the mean of the velocities before and after a step, the
-# weak-coupling limit of $\langle\dot y^2\rangle$ is {eq}`eq-frequency-temperature` exactly, sine included. At finite
-# coupling an oscillator samples a band of frequencies. As far as the weights respond linearly to it, its reading is
+# and moved by leapfrog steps of length $dt$; $\bar w_i$ is the mean of the weight before. With the mean of the
+# velocities before and after a step, the weak-coupling limit of $\langle\dot y^2\rangle$ is
+# {eq}`eq-frequency-temperature` exactly, sine included. At finite coupling an oscillator samples a band of frequencies
+# and reads
 #
 # $$
 # \langle\dot y^2\rangle = \int_{-\pi}^{\pi}\frac{d\theta}{2\pi}\,\frac{\sin^2\theta}{dt^2}\,
@@ -188,9 +188,9 @@ networks = {  # one period within the lags that all waiting times have
 # $$ (eq-reading)
 #
 # with the sums $\hat C$ of $C_n\cos n\theta$ over all lags and $\hat\chi$ of $dt\,R_ne^{in\theta}$. The theory has
-# both, so that we can compare at any coupling, and correct for it. We use two couplings for p-SGD, at which an
+# both, so that we can compare at any coupling, and correct for it. We use two couplings, at which an
 # oscillator loses {glue:text}`thermometer-weak` and {glue:text}`thermometer-strong` per cent of its amplitude in a unit
-# of phase, and the stronger one for vanilla SGD.
+# of phase.
 
 # %%
 dials = np.array([0.5, 1.0, 2.0, 4.0])
@@ -451,9 +451,7 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # temperature*, is a quotient of derivatives at that lag, and no mean of $T(\omega)$: correlation and response may decay
 # at different rates, and their quotient then has no limit ({doc}`/notebooks/plateau`). `sn.effective_temperature`
 # computes line, tail and chord, and refuses where the definition has no meaning: a line through a bent curve, a tail
-# whose slope still changes, a chord that has not ended. The window of lags is part of the number, and every page of
-# this book names it. A window that begins at zero contains the point at lag zero: for a mode on its own the origin lies
-# on the line exactly, at any learning rate.
+# whose slope still changes, a chord that has not ended. The window of lags is part of the number.
 #
 # The paper's three numbers look different on {numref}`fig-frequencies`. The value 0.015 is close to $T(\omega)$ at all
 # frequencies. The value 0.05 is $T(\omega)$ at one high frequency only, because it is a slope at short lags. And 0.2 is
@@ -468,6 +466,4 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 #   {glue:text}`zero-long` at $\tau=8$.
 # - The paper's 0.015, 0.2 and 0.05 are slopes over windows of lags. Only the first is near $T(\omega)$ at all
 #   frequencies.
-# - The chord $T_\mathrm{int}$ exists in every stationary state and is a mean of $T(\omega)$. We use it where we need
-#   one number.
 # :::
