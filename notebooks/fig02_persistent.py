@@ -15,8 +15,8 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# What a slowly changing batch does to the FDT plot, why reading a temperature off it needs a lag, and what can be
-# read off it without one.
+# What a slowly changing batch does to the FDT plot, why a temperature read from it depends on the lag, and what can be
+# read without choosing a lag.
 # :::
 #
 # *Figure 2 of the paper.* In p-SGD a sample that has left the batch stays out for a time $\tau$ on average, and the
@@ -352,25 +352,23 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # that the paper quotes in its Figs. 5 and 6.
 # ```
 #
-# At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of the
-# temperature of the whole. (Not zero: a step of length $dt$ is not infinitely short, and a few samples are exchanged in
-# it.)
+# At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the slope of the first step is {glue:text}`start` per cent of
+# the slope of the whole plot. (It is not zero, because a few samples are exchanged even in a single step.)
 #
-# Is the temperature constant beyond $b\tau$? *In practice*, between 5 and $10\,b\tau$, the table has a verdict for
-# each choice. The slope settles, or grows so slowly that it may, for {glue:text}`verdict_settles`. It grows faster
-# than the lag for {glue:text}`verdict_grows`. Not decided: {glue:text}`verdict_not`, where the response that is left
-# is too small for the error of the correlation. (The response is continued by its fitted decay where it is below
-# $10^{-9}$, as {doc}`/notebooks/plateau` explains.) *Formally* the slope has a limit at long lag only if the batch is
-# forgotten before the response has decayed. A push fades at the rate $\lambda$ or faster, so that for $\tau=$
-# {glue:text}`without_tau` at
-# $b=0.3$ and for $b=$ {glue:text}`without_batch` at $\tau=2$ there is none, provided that the correlation keeps a part
-# that decays with the batch. The choice $\tau=2$, $b=0.3$ lies at the border; a limit there would take lags that no run
-# reaches ({doc}`/notebooks/plateau`).
+# Is the temperature constant beyond $b\tau$? *In practice*, between 5 and $10\,b\tau$, the table has a verdict for each
+# choice of parameters. The slope settles, or grows so slowly that it may, for {glue:text}`verdict_settles`. It grows
+# faster than the lag for {glue:text}`verdict_grows`. Not decided: {glue:text}`verdict_not`, where the remaining response
+# is too small for the error of the correlation. (Below $10^{-9}$ the response is continued by its fitted decay, see
+# {doc}`/notebooks/plateau`.) *Formally* the slope has a limit at long lag only if the batch is forgotten before the
+# response has decayed. The response decays at the rate $\lambda$ or faster. Hence there is no limit for $\tau=$
+# {glue:text}`without_tau` at $b=0.3$ and for $b=$ {glue:text}`without_batch` at $\tau=2$, provided that a part of the
+# correlation decays with the batch. The choice $\tau=2$, $b=0.3$ lies at the border, and a limit there would take lags
+# that no run reaches ({doc}`/notebooks/plateau`).
 #
-# The paper's values for long persistence are slopes at whatever lag its runs ended, which it does not say. Even their
-# order depends on that lag: of the five persistence times the hottest is $\tau=$ {glue:text}`turning` by the rule at
-# lag 1, $\tau=$ {glue:text}`turning_later` by the rule at lag 2, and $\tau=$ {glue:text}`turning_chord` by
-# $T_\mathrm{int}$.
+# The paper's values for long persistence are slopes at the lag where its runs ended, which it does not give. Even the
+# order of the temperatures depends on that lag: of the five persistence times the hottest is $\tau=$
+# {glue:text}`turning` by the paper's rule at lag 1, $\tau=$ {glue:text}`turning_later` by the rule at lag 2, and $\tau=$
+# {glue:text}`turning_chord` by $T_\mathrm{int}$.
 #
 # :::{admonition} What was found
 # :class: found

@@ -42,16 +42,23 @@
     }
   }
 
-  function phaseChoice(phases, chosen, changed) {
-    const legend = element("legend", {}, "Phase");
-    const name = `live-phase-${(identifiers += 1)}`;
-    const labels = Object.entries(phases).map(([phase, { label, problem }]) => {
-      const input = element("input", { type: "radio", name, value: phase, checked: phase === chosen });
-      input.addEventListener("change", () => changed(phase));
-      const words = ` ${label}: α = ${problem.alpha}, Δ = ${problem.delta}, λ = ${problem.ridge}`;
-      return element("label", {}, input, words);
+  // One of several, by name; `changed` is told its number.
+  function choice(title, labels, chosen, changed) {
+    const name = `live-choice-${(identifiers += 1)}`;
+    const parts = labels.map((words, i) => {
+      const input = element("input", { type: "radio", name, value: String(i), checked: i === chosen });
+      input.addEventListener("change", () => changed(i));
+      return element("label", {}, input, ` ${words}`);
     });
-    return element("fieldset", { className: "live-phase" }, legend, ...labels);
+    return element("fieldset", { className: "live-phase" }, element("legend", {}, title), ...parts);
+  }
+
+  function phaseChoice(phases, chosen, changed) {
+    const names = Object.keys(phases);
+    const labels = Object.values(phases).map(
+      ({ label, problem }) => `${label}: α = ${problem.alpha}, Δ = ${problem.delta}, λ = ${problem.ridge}`,
+    );
+    return choice("Phase", labels, names.indexOf(chosen), (i) => changed(names[i]));
   }
 
   function button(words, pressed) {
@@ -78,5 +85,5 @@
     return { cells, node: element("table", { className: "live-readings" }, ...parts) };
   }
 
-  live.controls = { Slider, button, element, figure, phaseChoice, readings };
+  live.controls = { Slider, button, choice, element, figure, phaseChoice, readings };
 })((window.sgdnoise = window.sgdnoise || {}));

@@ -9,6 +9,7 @@ between the two.
 
 import base64
 import io
+import json
 import os
 import re
 import tempfile
@@ -112,7 +113,7 @@ def table(content: dict[str, str]) -> xr.Dataset | None:
 
 def place(executed: NotebookNode, notebook: str, folder: str, prefix: str) -> None:
     """Put each published figure where the text of its page asks for it, with links to its files below."""
-    figures = told(executed, "figure")
+    figures, answers = told(executed, "figure"), told(executed, "interactive")
 
     def put(block: re.Match[str]) -> str:
         name = block[1]
@@ -128,11 +129,19 @@ def place(executed: NotebookNode, notebook: str, folder: str, prefix: str) -> No
         if numbers is not None:
             bars = ", with the ends of the bars" if numbers.low.notnull().any() else ""
             words += f"; its numbers{bars}: {link('csv', 'CSV')}, {link('nc', 'netCDF')}"
-        return f'{opening}\n\n<p class="downloads">{words}.</p>\n'
+        alive = interactive(answers[name]) if name in answers else ""
+        return f'{opening}\n\n<p class="downloads">{words}.</p>\n{alive}'
 
     for cell in executed.cells:
         if cell.cell_type == "markdown":
             cell.source = FIGURE.sub(put, cell.source)
+
+
+def interactive(answer: Mapping[str, Any]) -> str:
+    """Write what the scripts of a figure read that answers to the reader; hidden where they do not run."""
+    numbers = json.dumps(answer["content"], separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    opening = f'<section class="live alive" data-view="{answer["view"]}" aria-label="{answer["label"]}" hidden>'
+    return f'\n{opening}<script type="application/json">{numbers}</script></section>\n'
 
 
 def lend(executed: NotebookNode, name: str, figure: str) -> Path:

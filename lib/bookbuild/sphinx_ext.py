@@ -37,6 +37,10 @@ SIZE = re.compile(r"\b(N|T|b|tau)=([\d.,]*\d)")
 LIVE_PAGE = "notebooks/live"
 LIVE_SCRIPTS = ["threefry.js", "seed.js", "normals.js", "batches.js", "simulate.js", "theory.js", "pace.js"]
 LIVE_SCRIPTS += ["plot.js", "words.js", "controls.js", "view.js", "live.js"]
+# Those of figures that answer to the reader, on the pages that have one.
+ALIVE_SCRIPTS = ["live/controls.js", "alive/numbers.js", "alive/chart.js", "alive/reading.js", "alive/persistence.js"]
+ALIVE_SCRIPTS += ["alive/batch.js", "alive/pairs.js", "alive/alive.js"]
+ALIVE_STYLES = ["live/live.css", "alive/alive.css"]
 # Changes of the templates of the theme, each with what it is for: a theme that no longer needs one is noticed.
 ONE_FONT = "icons come from a font, and not from a script of 1.5 MB"
 ICON = "an icon is a letter of a font, and what it stands for is said beside it"
@@ -142,16 +146,22 @@ def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doct
 
 
 def copy_live(app: Any) -> None:
-    """Put the scripts of the live page into the book. (From a folder `_static` they would be run by every page.)"""
-    shutil.copytree(paths.LIVE, Path(app.outdir) / "_static" / paths.LIVE.name, dirs_exist_ok=True)
+    """Put the scripts of some pages into the book. (From a folder `_static` they would be run by every page.)"""
+    for folder in (paths.LIVE, paths.ALIVE):
+        shutil.copytree(folder, Path(app.outdir) / "_static" / folder.name, dirs_exist_ok=True)
 
 
 def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
-    """Have the live page, and no other, run its scripts."""
+    """Have the live page, and pages with figures that answer to the reader, run their scripts."""
     if page == LIVE_PAGE:
         app.add_css_file(f"{paths.LIVE.name}/live.css")
         for name in LIVE_SCRIPTS:
             app.add_js_file(f"{paths.LIVE.name}/{name}", loading_method="defer")
+    elif 'class="live alive"' in context.get("body", ""):
+        for name in ALIVE_STYLES:
+            app.add_css_file(name)
+        for name in ALIVE_SCRIPTS:
+            app.add_js_file(name, loading_method="defer")
 
 
 class ChangedTemplates(Extension):

@@ -1,6 +1,6 @@
-r"""Samples of one's own, in place of samples drawn from the model: checked once, copied once.
+r"""Your own samples instead of samples drawn from the model: checked once, copied once.
 
-The engine needs the rows :math:`A_\mu = y_\mu x_\mu/\sqrt N`, so that the pre-activations are :math:`h = A w`. They
+The engine needs the rows :math:`A_\mu = y_\mu x_\mu/\sqrt N`, for which the pre-activations are :math:`h = A w`. They
 are the one copy that is made of the data, in the precision of a run, when the first run asks for them; all later runs
 and all threads share it. Samples of the test set are further rows: their pre-activations are known wherever the loss
 is.
@@ -24,7 +24,7 @@ BLOCK = 2**22  # numbers that are converted at a time
 
 
 class Data:
-    """Samples with labels, and perhaps a test set. Two of them are equal where their contents are.
+    """Samples with labels, and optionally a test set. Two records are equal if their contents are.
 
     Parameters
     ----------
