@@ -355,20 +355,20 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the slope of the first step is {glue:text}`start` per cent of
 # the slope of the whole plot. (It is not zero, because a few samples are exchanged even in a single step.)
 #
-# Is the temperature constant beyond $b\tau$? *In practice*, between 5 and $10\,b\tau$, the table has a verdict for each
-# choice of parameters. The slope settles, or grows so slowly that it may, for {glue:text}`verdict_settles`. It grows
-# faster than the lag for {glue:text}`verdict_grows`. Not decided: {glue:text}`verdict_not`, where the remaining response
-# is too small for the error of the correlation. (Below $10^{-9}$ the response is continued by its fitted decay, see
-# {doc}`/notebooks/plateau`.) *Formally* the slope has a limit at long lag only if the batch is forgotten before the
-# response has decayed. The response decays at the rate $\lambda$ or faster. Hence there is no limit for $\tau=$
-# {glue:text}`without_tau` at $b=0.3$ and for $b=$ {glue:text}`without_batch` at $\tau=2$, provided that a part of the
-# correlation decays with the batch. The choice $\tau=2$, $b=0.3$ lies at the border, and a limit there would take lags
-# that no run reaches ({doc}`/notebooks/plateau`).
+# Is the temperature constant beyond $b\tau$? *In practice*, between 5 and $10\,b\tau$, the table has a verdict for
+# each choice of parameters. The slope settles, or grows so slowly that it may, for {glue:text}`verdict_settles`. It
+# grows faster than the lag for {glue:text}`verdict_grows`. Not decided: {glue:text}`verdict_not`, where the remaining
+# response is too small for the error of the correlation. (Below $10^{-9}$ the response is continued by its fitted
+# decay, see {doc}`/notebooks/plateau`.) *Formally* the slope has a limit at long lag only if the batch is forgotten
+# before the response has decayed. The response decays at the rate $\lambda$ or faster. Hence there is no limit for
+# $\tau=$ {glue:text}`without_tau` at $b=0.3$ and for $b=$ {glue:text}`without_batch` at $\tau=2$, provided that a part
+# of the correlation decays with the batch. The choice $\tau=2$, $b=0.3$ lies at the border, and a limit there would
+# take lags that no run reaches ({doc}`/notebooks/plateau`).
 #
 # The paper's values for long persistence are slopes at the lag where its runs ended, which it does not give. Even the
 # order of the temperatures depends on that lag: of the five persistence times the hottest is $\tau=$
-# {glue:text}`turning` by the paper's rule at lag 1, $\tau=$ {glue:text}`turning_later` by the rule at lag 2, and $\tau=$
-# {glue:text}`turning_chord` by $T_\mathrm{int}$.
+# {glue:text}`turning` by the paper's rule at lag 1, $\tau=$ {glue:text}`turning_later` by the rule at lag 2, and
+# $\tau=$ {glue:text}`turning_chord` by $T_\mathrm{int}$.
 #
 # :::{admonition} What was found
 # :class: found
