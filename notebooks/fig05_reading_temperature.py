@@ -15,14 +15,14 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# The two procedures by which the paper reads off its temperatures, how much of the result is the choice of a window,
-# and from which waiting time on a run can be read.
+# The two procedures by which the paper measures its temperatures, how strongly the results depend on the choice of a
+# window, and from which waiting time on a run can be read.
 # :::
 #
-# *Figure 5 of the paper.* Two procedures. For vanilla SGD one line is fitted to the FDT plots of all late waiting times
-# together. For p-SGD, whose plot is curved, the slope of the last $n$ points is followed as the waiting time $t_w$
-# moves away from the end of the run, until different $n$ agree. The paper obtains $0.015\pm0.00005$ for the first and
-# about 0.2 for the second. For the second it does not give $\tau$; we take 2, the value of its other figures.
+# *Figure 5 of the paper.* The paper uses two procedures. For vanilla SGD it fits one line to the FDT plots of all late
+# waiting times together. For p-SGD, whose plot is curved, it follows the slope of the last $n$ points as the waiting
+# time $t_w$ moves away from the end of the run, until different $n$ agree. The paper obtains $0.015\pm0.00005$ for the
+# first and about 0.2 for the second. For the second it does not give $\tau$; we take 2, the value of its other figures.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -224,12 +224,12 @@ claim(
 #
 # ## From which waiting time on?
 #
-# A temperature that is read off too early is wrong, and its error bar does not say so: realisations drift alike. A test
-# that asks whether a drift is *visible* accepts any waiting time if the data are noisy enough. The estimator asks for
-# the contrary: a drift that would move the temperature by more than half its error has to be *excluded*. What is left
-# of the start adds to the squared displacement and fades within the relaxation time, which the curve itself shows; the
-# estimator fits such a term to displacement and response, in each realisation, and begins at the first waiting time
-# from which on the bias plus its standard error is small enough.
+# A temperature that is measured too early is wrong, and its error bar does not show it, because all realisations drift
+# in the same way. A test that asks whether a drift is *visible* accepts any waiting time if the data are noisy enough.
+# The estimator demands the converse: the data must *exclude* a drift that would shift the temperature by more than half
+# its error. What is left of the start adds to the squared displacement and fades within the relaxation time, which the
+# curve itself shows; the estimator fits such a term to displacement and response, in each realisation, and begins at
+# the first waiting time from which on the bias plus its standard error is small enough.
 #
 # How well does it do that? Here is a case with slow modes, $\alpha=4$, $\Delta=0.7$, $\lambda=0.3$, $b=0.25$, $dt=0.1$.
 # Every run has {glue:text}`study-realisations` realisations, few enough to make it hard.

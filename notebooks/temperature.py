@@ -15,8 +15,8 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# SGD has a temperature at each frequency, and a small oscillator that is coupled to the weights reads it. The
-# temperatures of the paper are other functionals of the same two functions.
+# SGD has a temperature at each frequency, and a small oscillator coupled to the weights measures it. The temperatures
+# of the paper are other functionals of the same two functions.
 # :::
 #
 # In equilibrium there is one temperature, and any pair of a fluctuation and the response that belongs to it gives it.
@@ -170,7 +170,7 @@ networks = {  # one period within the lags that all waiting times have
 # ## A thermometer reads it
 #
 # What does the number mean? {cite:t}`cugliandolo1997energy` couple a small oscillator to a system out of equilibrium.
-# If the coupling is weak the mean energy of the oscillator becomes $T(\omega_0)$, whatever the system is. We do this to
+# If the coupling is weak, the mean energy of the oscillator approaches $T(\omega_0)$ for any system. We do this to
 # networks in training: oscillators $y_i$ of several frequencies are attached to weights of their own,
 #
 # $$
@@ -187,8 +187,8 @@ networks = {  # one period within the lags that all waiting times have
 # \frac{k^2\,\hat C(\theta)}{|\omega^2-(2-2\cos\theta)/dt^2-k^2\hat\chi(\theta)|^2} ,
 # $$ (eq-reading)
 #
-# with the sums $\hat C$ of $C_n\cos n\theta$ over all lags and $\hat\chi$ of $dt\,R_ne^{in\theta}$. The theory has
-# both, so that we can compare at any coupling, and correct for it. We use two couplings, at which an
+# with the sums $\hat C$ of $C_n\cos n\theta$ over all lags and $\hat\chi$ of $dt\,R_ne^{in\theta}$. The theory
+# provides both, so we can compare at any coupling and correct for it. We use two couplings, at which an
 # oscillator loses {glue:text}`thermometer-weak` and {glue:text}`thermometer-strong` per cent of its amplitude in a unit
 # of phase.
 

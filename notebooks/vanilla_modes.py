@@ -273,7 +273,7 @@ glue("above-closed-form", f"{100 * (line_by_rate[0.4].value / (0.4 * slope) - 1)
 # the slope falls from {glue:text}`t-vanilla-start` at short lag towards {glue:text}`t-vanilla-end`. One does not see it
 # because most of the curve is traced before the slope has changed much.
 #
-# A line over another window therefore has another slope. In linear response, where nothing is left to chance, it is
+# A line over another window therefore has another slope. In linear response, which has no sampling error, it is
 # {glue:text}`t-window-short` over lags up to 1, {glue:text}`t-window-middle` up to 2.5 and {glue:text}`t-window-long`
 # up to 5. To leave out the point at lag zero is also a change of the window: it lowers the slope by
 # {glue:text}`without-zero-0.1` per cent at $b=0.1$, by {glue:text}`without-zero-0.4` at $b=0.4$ and by

@@ -81,9 +81,7 @@ class Algorithm:
             """Fraction of the samples in the batch."""
 
     def __post_init__(self) -> None:
-        momentum = _checks.real("momentum", self.momentum, at_least=0, at_most=1)
-        if momentum == 1:
-            raise ValueError("momentum must be less than 1, got 1")
+        momentum = _checks.real("momentum", self.momentum, at_least=0, below=1)
         object.__setattr__(self, "momentum", momentum)
 
     def __repr__(self) -> str:

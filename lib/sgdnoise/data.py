@@ -20,6 +20,7 @@ from sgdnoise.vectors.lanes import Floating, aligned, pitch
 Array = NDArray[np.float64]
 Samples = tuple[NDArray[Any], Array]  # inputs as they were given, (samples, features), and labels, (samples,)
 LARGEST = 1e12  # squares and their sums stay finite, in either precision
+ROUNDING = 1e-24  # square of the relative error of a mean
 BLOCK = 2**22  # numbers that are converted at a time
 
 
@@ -44,7 +45,7 @@ class Data:
                 raise ValueError(f"X_test must have the {self.features} features of X, got {self.test[0].shape[1]}")
         self.digest = self._content()
         self._rows: Floating | None = None
-        if self.variance == 0:
+        if self.variance <= ROUNDING * float(np.mean(self.centre**2)):
             raise ValueError(f"X must vary from sample to sample, and y x is the same in all {self.samples} rows")
 
     @property
