@@ -42,7 +42,7 @@ from sgdnoise import _checks, results
 from sgdnoise._threads import Share, share_out
 from sgdnoise.algorithms import Algorithm, check_update
 from sgdnoise.dmft.solve import ConvergenceError
-from sgdnoise.dmft.walk import Course, Seen, new_room, walk
+from sgdnoise.dmft.walk import Course, Law, Seen, new_room, walk
 from sgdnoise.linear_response import linear_response
 from sgdnoise.problem import Problem, check_problem
 from sgdnoise.progress import bar as progress_bar
@@ -301,7 +301,8 @@ def _chunks(
 ) -> None:
     """Add the sums over the paths of a share of the chunks of frozen fields."""
     problem, first, period = task.problem, task.first, task.period
-    process, root = task.algorithm.sampling(task.dt), math.sqrt(problem.delta)
+    root, process = math.sqrt(problem.delta), task.algorithm.sampling(task.dt)
+    law = Law(process, problem.loss, problem.margin, problem.delta * task.dt, state.response)
     sigma = math.sqrt(state.m**2 + state.frozen)
     # Normal numbers of unit variance at every frequency make noise of this spectrum.
     amplitude = root * np.sqrt(state.spectrum * period / 2)
@@ -313,7 +314,7 @@ def _chunks(
         noise = irfft(white * amplitude.astype(np.float32), period, axis=1)
         course = Course(state.m + root * sigma * own, noise, rng.random((own.size, period)))
         seen = Seen(np.empty_like(noise), np.zeros(own.size), sums.Gamma[chunk], sums.seen[chunk])
-        walk(process, problem.loss, problem.margin, problem.delta * task.dt, state.response, first, course, seen, room)
+        walk(law, first, course, seen, room)
         mean_h0 = state.m / sigma * own if sigma > 0 else 0.0
         force = seen.force[:, first:].reshape(-1, REPLICAS, period - first)
         mean = force.mean(axis=2, dtype=np.float64)
