@@ -180,7 +180,7 @@ def plot_temperatures(axes, family):
             value, source = quoted[a.batch, a.persistence]
             line = plotting.quoted(axes, x, value, f"paper, {source}", zorder=5)
             line.set_label("_")  # it has its name beside it
-            place = (8, -2) if family is by_tau else (8, 10)
+            place = (8, -2) if family is by_tau else (9, -9)
             plotting.label(line, f"paper, {source}", offset=place)
     axes.set(ylabel="temperature", yscale="log")
 

@@ -245,7 +245,7 @@ for axes, family, letter in ((panels[0], by_tau, r"\tau"), (panels[1], by_batch,
     for value, algorithm in family.items():
         color = plotting.ordered(family)[value]
         spectrum(axes, algorithm, color, f"${letter}={value:g}$")
-    axes.set(ylim=(8e-4, 2.0), xlim=(0.014, 45))
+    axes.set(ylim=(8e-4, 2.0), xlim=(0.009, 45))
 panels[0].set_title(f"p-SGD, $b={fixed_batch:g}$")
 panels[1].set_title(rf"p-SGD, $\tau={fixed_persistence:g}$")
 panels[2].set_title(rf"vanilla, $\alpha={vanilla_alpha:g}$, $b={vanilla_batch:g}$")
