@@ -53,8 +53,8 @@ def compare_seeds(arguments: argparse.Namespace) -> None:
 
     book.writable(paths.BUILD)
     table = seeds.compare([int(word) for word in words], arguments.profile)
-    for name, found in table["claims"].items():
-        print(f"{name:40}", *(f"{sigma:+6.1f}" for sigma in found))
+    for name, row in table["claims"].items():
+        print(f"{name:40}", *(f"{sigma:+6.1f}" for sigma in row["found"]))
 
 
 def pair(_: argparse.Namespace) -> None:
