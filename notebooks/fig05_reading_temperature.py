@@ -129,9 +129,9 @@ for count, marker, color in zip(
     look = {"color": color, "markersize": 3, "label": f"$n={count:g}$"}
     plotting.curve(inset, row.waiting_time, row.slope, row.error, fmt=marker, **look)
 plotting.quoted(inset, None, 0.2, "paper: 0.2")
-inset.set(xlabel="$t_w$", ylim=(0, None))
+inset.set(xlabel="$t_w$", ylim=(0, 1.35 * inset.get_ylim()[1]))
 inset.set_title("slope of the last $n$ points", fontsize=9)
-inset.legend(fontsize=9, loc="lower left", handletextpad=0.3, labelspacing=0.2)
+inset.legend(fontsize=8.5, loc="upper right", handletextpad=0.3, labelspacing=0.2)
 key = figure.colorbar(plt.cm.ScalarMappable(scale, shades), ax=right)
 key.set_label("waiting time $t_w$ (darker: later)")
 publish("reading", figure)
