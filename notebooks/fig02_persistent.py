@@ -38,7 +38,7 @@ import numpy as np
 from IPython.display import Markdown, display
 
 import sgdnoise as sn
-from sgdnoise import plotting
+from sgdnoise import interactive, plotting
 from sgdnoise.estimates import Estimate, Statement, jackknife
 from sgdnoise.report import claim, glue, publish
 
@@ -181,6 +181,18 @@ plotting.plain_ticks(panels[0, 1].xaxis, list(by_tau))
 panels[1, 1].set(xlabel="batch fraction $b$")
 panels[0, 1].legend(fontsize=7)
 publish("fdt", figure)
+
+# %% tags=["hide-input"]
+# Let the reader set batch and persistence.
+offered = interactive.persistence(
+    problem,
+    rate,
+    (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.99),
+    (0.5, 1.0, 2.0, 4.0, 8.0) if rate < 0.1 else (1.0, 2.0, 4.0, 8.0),
+    theory,
+    drift_tolerance=1e3 if profile == "smoke" else 0.1,
+)
+interactive.offer("fdt", "persistence", offered)
 
 # %% tags=["hide-input"]
 # Test the claims.

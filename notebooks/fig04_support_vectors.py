@@ -35,7 +35,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sgdnoise as sn
-from sgdnoise import plotting
+from sgdnoise import interactive, plotting
 from sgdnoise.estimates import Estimate, jackknife
 from sgdnoise.report import claim, glue, publish
 
@@ -112,6 +112,7 @@ axes.set(
     yticks=np.arange(0, 0.21, 0.05),
 )
 publish("support", figure)
+interactive.offer("support", "pairs", interactive.pairs(pairs, distance, fraction))
 
 # %% tags=["hide-input"]
 # Test the claims.
