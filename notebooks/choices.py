@@ -18,9 +18,9 @@
 # What the paper leaves open, what we chose, and which of its results depend on the choice.
 # :::
 #
-# A paper never says everything. Where this one leaves a parameter or a procedure open we had to choose; here is each
-# choice, and what happens to the results if it is made differently. At the end are slips of the paper:
-# contradictions, misprints, and parameters that are missing.
+# No paper specifies everything. Where this one leaves a parameter or a procedure open, we had to choose. This page
+# lists each choice and what happens to the results if we choose differently. At the end it lists slips of the paper:
+# contradictions, misprints and missing parameters.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -69,10 +69,10 @@ def quote(value, error, digits=None):
 # %% [markdown]
 # ## The margin in the UNSAT phase
 #
-# The margin $\kappa$ is given for the separable case only. We take $\kappa=1$ everywhere. The choice sets a scale and
-# nothing else: with $w=\kappa w'$ and $R_0=\kappa^2R_0'$ every term of the update is $\kappa$ times what it is at
-# $\kappa=1$, so that $C$ and with it $T_\mathrm{eff}$ scale as $\kappa^2$ while $\chi$ stays. The paper's 0.015 for
-# vanilla SGD fits $\kappa=1$ and excludes values far from it.
+# The margin $\kappa$ is given for the separable case only. We take $\kappa=1$ everywhere. The choice only sets a scale:
+# with $w=\kappa w'$ and $R_0=\kappa^2R_0'$ every term of the update is $\kappa$ times its value at $\kappa=1$.
+# Therefore $C$ and $T_\mathrm{eff}$ scale as $\kappa^2$, and $\chi$ does not change. The paper's 0.015 for vanilla SGD
+# fits $\kappa=1$ and excludes values far from it.
 
 # %% tags=["hide-input"]
 # Write the table.
@@ -256,8 +256,8 @@ claim(
 #
 # ## After the stop
 #
-# The rule is applied to each replica by itself. A replica that has met it keeps its weights while the other goes on;
-# that is our choice. The alternative is to let both go on to a fixed time.
+# We apply the rule to each replica separately. A replica that has met it keeps its weights while the other continues.
+# The alternative is to let both continue to a fixed time.
 
 # %%
 free = {
@@ -374,24 +374,24 @@ glue("memory", f"{2 * 0.99:.2f}")
 # - **Support vectors.** The Results call unsatisfied constraints "misclassified samples". The samples that are counted,
 #   in Appendix C too, are those within the margin, $h<\kappa$; most of them are classified correctly.
 # - **Appendix B.** The matrix $\mathbf Q$ has $\frac12Q^{12}$ off its diagonal, and the closure relations below it use
-#   $Q^{12}$ itself: the factor does not belong there. The action $S_\mathrm{dyn}$ in terms of super-fields lacks
-#   the $-\frac12$ that $S(\mathbf Q,\mathbf m)$ has before the same term. In the equation for
-#   $\partial_{t'}C^{12}(t,t')$ the time $t'$ is that of the second replica, so that $\tilde\lambda^l$ should
-#   be $\tilde\lambda^k$, and $\delta\lambda$ lacks its index. None of this changes a result, because the replicas are
-#   alike. The initial weights are written with variance 1, where the text has $R$.
+#   $Q^{12}$ itself: the factor does not belong there. The action $S_\mathrm{dyn}$ in terms of super-fields lacks the
+#   $-\frac12$ that $S(\mathbf Q,\mathbf m)$ has before the same term. In the equation for $\partial_{t'}C^{12}(t,t')$
+#   the time $t'$ belongs to the second replica, so $\tilde\lambda^l$ should be $\tilde\lambda^k$, and $\delta\lambda$
+#   lacks its index. None of this changes a result, because the two replicas are statistically equivalent. The initial
+#   weights are written with variance 1, where the text has $R$.
 # - **Names.** The learning rate is $\mathrm dt$ in some captions and $\eta$ in others.
 #
-# What is not a slip: that $w=v^*$ is optimal. The generalisation error $\Phi(-m/\sqrt{\Delta q})$ depends on the angle
-# between $w$ and $v^*$ alone, and is smallest where it is zero; every positive multiple of $v^*$ is as good. The
-# caption of Fig. 7 speaks of horizontal dashed lines at the stopping times. We took that for a misprint; lines at the
-# height of $c_0$ would be horizontal, and the pictures themselves are not known to us.
+# One statement that looks like a slip is correct: $w=v^*$ is optimal. The generalisation error $\Phi(-m/\sqrt{\Delta
+# q})$ depends only on the angle between $w$ and $v^*$ and is smallest at angle zero; every positive multiple of $v^*$
+# is equally good. The caption of Fig. 7 speaks of horizontal dashed lines at the stopping times. We took that for a
+# misprint; lines at the height of $c_0$ would be horizontal, and the pictures themselves are not known to us.
 #
-# What each figure asks for, and what each profile of this book shows in its place: {doc}`/book/figures`.
+# {doc}`/book/figures` compares what each caption asks for with what each profile of this book shows.
 #
 # :::{admonition} What was found
 # :class: found
-# - The margin sets a scale and nothing else. The window of lags decides p-SGD's temperature wherever the
-#   slope does not settle within the run.
+# - The margin only sets a scale. The window of lags decides the temperature of p-SGD wherever the slope does not settle
+#   within the run.
 # - Euler's probabilities and the exact ones differ at short persistence.
 # - After the stop distances still change by up to {glue:text}`most_distance` per cent, and the fraction within the
 #   margin by up to {glue:text}`most_unsatisfied` per cent.

@@ -15,16 +15,16 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# How a temperature is read off fluctuation and response, for SGD with independent batches: how it depends on the
-# learning rate and on the batch size, and what becomes of it where the data can be separated.
+# How to read the temperature of SGD with independent batches from fluctuation and response, how this temperature
+# depends on the learning rate and the batch size, and what happens to it if the data are separable.
 # :::
 #
-# *Figure 1 of the paper.* Train until the start is forgotten, wait until $t_w$, and plot the integrated response
-# $\chi(t,t_w)$ against the correlation $C(t,t_w)$, both divided by $C(t_w,t_w)$, as $t$ grows. In equilibrium the plot
-# is a straight line of slope $-1/T$. (From here on *slope* means $T$ itself, that of the displacement
-# $C(t_w,t_w)-C(t,t_w)$ against $\chi(t,t_w)$: the plot turned on its side.) The paper finds such a line for vanilla SGD
-# and calls its $T$ the effective temperature: it grows with the learning rate, is largest for batches of intermediate
-# size, and vanishes where the data can be separated.
+# *Figure 1 of the paper.* Train until the weights have forgotten their start, wait until $t_w$, and plot the integrated
+# response $\chi(t,t_w)$ against the correlation $C(t,t_w)$, both divided by $C(t_w,t_w)$, as $t$ grows. In equilibrium
+# the plot is a straight line of slope $-1/T$. (From here on *slope* means $T$ itself, the slope of the displacement
+# $C(t_w,t_w)-C(t,t_w)$ against $\chi(t,t_w)$.) The paper finds such a line for vanilla SGD and calls its $T$ the
+# effective temperature: it grows with the learning rate, is largest for batches of intermediate size, and vanishes
+# where the data can be separated.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -100,9 +100,9 @@ by_batch = {
 }
 
 # %% [markdown]
-# The separable case is $\alpha=2$, $b=0.5$, $\Delta=0.5$, $\lambda=0$. There the weights come to rest, and so that the
-# slow drift of the norm is not taken for a fluctuation, displacement is measured by
-# $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which in a stationary state is $C(t_w,t_w)-C(t,t_w)$.
+# The separable case is $\alpha=2$, $b=0.5$, $\Delta=0.5$, $\lambda=0$. There the weights come to rest. We measure the
+# displacement by $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which equals $C(t_w,t_w)-C(t,t_w)$ in a stationary state and does not
+# mistake the slow drift of the norm for a fluctuation.
 
 # %%
 separable = sn.Problem(alpha=2, delta=0.5, ridge=0.0)
@@ -337,23 +337,24 @@ claim(
 # ```
 #
 # Does the temperature vanish with the learning rate? The paper has no rates below 0.1. A line through our two smallest
-# ones meets $dt=0$ at {glue:text}`zero`; it would be below zero without any error, because the temperature grows faster
-# than in proportion and the line is a chord of that curve. The maximum in the batch size has two reasons: near the full
-# batch nothing is left to fluctuate, and a small batch pulls weakly.
+# rates meets $dt=0$ at {glue:text}`zero`. The intercept is negative even without noise, because $T$ grows faster than
+# linearly. The maximum in the batch size has two reasons: a nearly full batch hardly fluctuates, and a small batch
+# exerts a weak force.
 #
 # In the separable case the weights come to rest: at $dt=$ {glue:}`rest_rate` the ratio $B/\chi$ at lag 6
 # is {glue:text}`rest_then` at the first waiting time and {glue:text}`rest_now` at the last.
 #
-# The paper takes the line to be straight, with one temperature at all lags. To the eye it is: no point is farther from
-# it than {glue:text}`bent` per cent of the height, where the plot of p-SGD at $\alpha=8$, $b=0.2$, $\tau=2$, which the
-# paper calls curved, has {glue:text}`curved` per cent over the same lags. But over lags from 1 to
-# 2.5 its slope is lower by {glue:text}`fall` per cent than up to 0.5, and the theory of {doc}`/notebooks/temperature`
-# says why: stiff modes are hotter than soft ones. A temperature quoted to a third of a per cent has to name its window.
+# The paper takes the line to be straight, with one temperature at all lags. To the eye it is straight: no point
+# deviates from it by more than {glue:text}`bent` per cent of the height. For comparison, the plot of p-SGD at
+# $\alpha=8$, $b=0.2$, $\tau=2$, which the paper calls curved, deviates by {glue:text}`curved` per cent over the same
+# lags. But over lags from 1 to 2.5 the slope is {glue:text}`fall` per cent lower than up to lag 0.5.
+# {doc}`/notebooks/temperature` explains why: stiff modes are hotter than soft ones. A temperature quoted to a third of
+# a per cent must state its window.
 #
 # :::{admonition} What was found
 # :class: found
 # - Of the paper's batch sizes $b=$ {glue:text}`middle` is the hottest. Where the data can be separated,
 #   $B/\chi$ after $t=$ {glue:}`late` is {glue:text}`rest` per cent of the temperature of the UNSAT case at the same
 #   learning rate.
-# - The slope falls with the lag, by {glue:text}`fall` per cent; a temperature has to name its window.
+# - The slope falls with the lag, by {glue:text}`fall` per cent. A temperature must therefore state its window.
 # :::

@@ -15,8 +15,8 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# What a slowly changing batch does to the FDT plot, why reading a temperature off it needs a lag, and what can be
-# read off it without one.
+# What a slowly changing batch does to the FDT plot, why a temperature read from it depends on the lag, and what can be
+# read without choosing a lag.
 # :::
 #
 # *Figure 2 of the paper.* In p-SGD a sample that has left the batch stays out for a time $\tau$ on average, and the
@@ -333,23 +333,23 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # theory, with two standard errors; readings that are not known to 30 per cent are left out.
 # ```
 #
-# At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of the
-# temperature of the whole. (Not zero: a step of length $dt$ is not infinitely short, and a few samples are exchanged in
-# it.)
+# At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the slope of the first step is {glue:text}`start` per cent of
+# the slope of the whole plot. (It is not zero, because a few samples are exchanged even in a single step.)
 #
 # Is the temperature constant beyond $b\tau$? A mode of stiffness $a$ has the slope $T\,(1-e^{-(1/b\tau-a)t})$ at the
-# lag $t$, so that from $2b\tau$ to $4b\tau$ it grows by the factor $1+e^{-2(1-ab\tau)}$: by at least 1.14 with an ideal
-# plateau, and by 2 where the plateau ceases to exist. The table has the factor for each choice, and what follows.
-# (Between 5 and $10\,b\tau$, where a plateau would be flat, the response that is left is too small for a slope.) At
-# $\tau=4$ the slope grows by a factor {glue:text}`growth`. Formally it has a limit at long lag only if the batch is
-# forgotten before the response has decayed. A push fades at the rate $\lambda$ or faster, so that for $\tau=$
-# {glue:text}`without_tau` at $b=0.3$ and for $b=$ {glue:text}`without_batch` at $\tau=2$ there is none, provided that
-# the correlation keeps a part that decays with the batch. The choice $\tau=2$, $b=0.3$ lies at the border, and a limit
-# there would take lags that no run reaches ({doc}`/notebooks/temperature`). In practice the paper's values for long
-# persistence are slopes at whatever lag its runs ended, which it does not say. Even their order depends on it: of the
-# five persistence times the hottest is $\tau=$ {glue:text}`turning` over lags from 0.5 to 1, $\tau=$
-# {glue:text}`turning_later` over lags from 1.5 to 2, and $\tau=$ {glue:text}`turning_chord` by $T_\mathrm{int}$. The
-# temperature of a frequency needs no lag; {doc}`/notebooks/temperature` has it for these ten choices.
+# lag $t$. From $2b\tau$ to $4b\tau$ it grows by the factor $1+e^{-2(1-ab\tau)}$: by at least 1.14 if the plateau is
+# ideal, and by 2 at the point where the plateau ceases to exist. The table gives the factor for each choice of
+# parameters. (Between $5\,b\tau$ and $10\,b\tau$, where a plateau would be flat, the remaining response is too small to
+# measure a slope.) At $\tau=4$ the slope grows by a factor {glue:text}`growth`. In principle the slope has a limit at
+# long lag only if the batch is forgotten before the response has decayed. The response decays at the rate $\lambda$ or
+# faster. Hence there is no limit for $\tau=$ {glue:text}`without_tau` at $b=0.3$ and for $b=$
+# {glue:text}`without_batch` at $\tau=2$, provided that a part of the correlation decays with the batch. The choice
+# $\tau=2$, $b=0.3$ lies at the border, and a limit there would take lags that no run reaches
+# ({doc}`/notebooks/temperature`). In practice the paper's values for long persistence are slopes at the lag where its
+# runs ended, which it does not give. Even the order of the temperatures depends on that lag: of the five persistence
+# times the hottest is $\tau=$ {glue:text}`turning` over lags from 0.5 to 1, $\tau=$ {glue:text}`turning_later` over
+# lags from 1.5 to 2, and $\tau=$ {glue:text}`turning_chord` by $T_\mathrm{int}$. The temperature of a frequency needs
+# no lag; {doc}`/notebooks/temperature` gives it for these ten choices.
 #
 # :::{admonition} What was found
 # :class: found

@@ -15,14 +15,15 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# How noise can be measured where training ends and there is no temperature: by how far apart two copies stop.
+# How to measure the noise if training comes to rest and there is no temperature: by the distance between the solutions
+# that two runs reach.
 # :::
 #
-# *Figure 3 of the paper.* Where the data can be separated ($\alpha<\alpha_c$, $\lambda=0$) training ends: once every
-# sample is beyond the margin there is no gradient, in the batch or out of it. There is no stationary state and no
-# temperature, and the paper measures the noise by where it has led: two copies with the same data, the same start and
-# different batches stop at different solutions, at a distance $d=|w^1-w^2|/\sqrt N$ that grows with persistence and is
-# largest for intermediate batches.
+# *Figure 3 of the paper.* If the data are separable ($\alpha<\alpha_c$, $\lambda=0$), training comes to rest: once
+# every sample is beyond the margin, the gradient vanishes. There is no stationary state and no temperature. The paper
+# measures the noise by its result instead. Two runs on the same data, from the same start but with different batches,
+# stop at different solutions. Their distance $d=|w^1-w^2|/\sqrt N$ grows with persistence and is largest for
+# intermediate batches.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -109,11 +110,11 @@ small, large = (
 )
 
 # %% [markdown]
-# The networks train until the squared stochastic gradient over $bN$ is at most $10^{-10}$, the paper's rule, and stay
-# there. The theory has no such moment; it is solved until a time by which $d$ has settled for most of the parameters,
-# and drawn beside the networks at that same time. The two are compared by a number at an earlier one, when no network
-# has stopped, and with networks of two sizes: one with $N$ features misses the limit of the theory by order $1/N$, and
-# $2d_{2N}-d_N$ removes that, and shows how much it was.
+# The networks train until the squared stochastic gradient over $bN$ is at most $10^{-10}$, the paper's rule, and then
+# keep their weights. The theory does not stop. We solve it up to a time at which $d$ has settled for most parameters,
+# and show the networks at the same time. For the quantitative comparison we use an earlier time, at which no network
+# has stopped, and networks of two sizes. A network with $N$ features deviates from the limit of the theory by order
+# $1/N$; the combination $2d_{2N}-d_N$ removes this deviation.
 
 # %% tags=["hide-input"]
 # Draw the figure.
@@ -276,17 +277,17 @@ glue(
 # The paper does not give the time of its theoretical points. At $t=$ {glue:}`until` the slowest runs still move: from
 # there to the stop the distance changes by up to {glue:text}`moved`.
 #
-# Something the paper does not mention: with Euler's switching probabilities, at $b=0.3$ and $\tau=0.5$ those of one
-# step of length 0.2 add up to more than one, so that a sample in the batch is *less* likely than others to be in the
-# next. The leftmost point of the upper panel is quieter than vanilla SGD ({doc}`/notebooks/choices`), and at $b=0.1$,
+# The paper does not mention the following. At $b=0.3$ and $\tau=0.5$, Euler's two switching probabilities for a step of
+# length 0.2 add up to more than one. A sample in the batch is then *less* likely than others to be in the next batch.
+# The leftmost point of the upper panel is quieter than vanilla SGD ({doc}`/notebooks/choices`), and at $b=0.1$,
 # $\tau=2$ the algorithm *is* vanilla SGD.
 #
 # :::{admonition} What was found
 # :class: found
 # - Of the paper's batch sizes $b=$ {glue:text}`middle` takes the replicas farthest apart.
-# - Networks, extrapolated to many features, against theory at $t=$ {glue:}`compared`: the largest of nine deviations
-#   is {glue:text}`misfit`; at $b=0.99$, where the distance is small, there is {glue:text}`faint` per cent. Without the
-#   extrapolation networks with $N=$ {glue:}`large` are off their limit by up to {glue:text}`shift`.
+# - We compare networks, extrapolated to many features, with theory at $t=$ {glue:}`compared`. The largest of nine
+#   deviations is {glue:text}`misfit`; at $b=0.99$, where the distance is small, the deviation is {glue:text}`faint` per
+#   cent. Without the extrapolation networks with $N=$ {glue:}`large` deviate by up to {glue:text}`shift`.
 # - With Euler's probabilities successive batches avoid each other at the shortest persistence; the paper does not
 #   mention it.
 # :::

@@ -15,7 +15,8 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# What support vectors are, why fewer of them mean a wider solution, and whether noisier training finds wider ones.
+# What support vectors are, why fewer support vectors mean a wider solution, and whether noisier training finds wider
+# solutions.
 # :::
 #
 # *Figure 4 of the paper.* When training on separable data stops, some samples sit exactly at the margin: the support
@@ -175,12 +176,12 @@ for name in "dc":
 # ```
 #
 # The points do not lie on one curve: noise does not fix $c_0$. From $b=0.4$ to $b=0.8$ at $\tau=2$ the distance changes
-# by {glue:text}`both_d` and the fraction by {glue:text}`both_c`: there, less noise goes with fewer support vectors. And
-# the count itself still moves when the rule stops it ({doc}`/notebooks/choices`).
+# by {glue:text}`both_d` and the fraction by {glue:text}`both_c`: there, less noise goes with fewer support vectors. The
+# count itself still changes when the rule stops the run ({doc}`/notebooks/choices`).
 #
 # :::{admonition} What was found
 # :class: found
 # - Over the whole grid distance and support vectors have the correlation {glue:text}`correlation`.
-# - The one does not determine the other: lines of different batch size are displaced from each other. And the count
-#   still moves when the rule stops it.
+# - Distance does not determine the number of support vectors: the lines of different batch sizes do not coincide. The
+#   count also still changes when the rule stops the run.
 # :::

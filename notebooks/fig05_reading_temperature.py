@@ -15,14 +15,14 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# The two procedures by which the paper reads off its temperatures, and how much of the result is the choice of a
-# window.
+# The two procedures by which the paper measures its temperatures, and how strongly the results depend on the choice of
+# a window.
 # :::
 #
-# *Figure 5 of the paper.* Two procedures. For vanilla SGD one line is fitted to the FDT plots of all late waiting times
-# together. For p-SGD, whose plot is curved, the slope of the last $n$ points is followed as the waiting time $t_w$
-# moves away from the end of the run, until different $n$ agree. The paper obtains $0.015\pm0.00005$ for the first and
-# about 0.2 for the second. For the second it does not give $\tau$; we take 2, the value of its other figures.
+# *Figure 5 of the paper.* The paper uses two procedures. For vanilla SGD it fits one line to the FDT plots of all late
+# waiting times together. For p-SGD, whose plot is curved, it follows the slope of the last $n$ points as the waiting
+# time $t_w$ moves away from the end of the run, until different $n$ agree. The paper obtains $0.015\pm0.00005$ for the
+# first and about 0.2 for the second. For the second it does not give $\tau$; we take 2, the value of its other figures.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -275,11 +275,11 @@ claim(
 #
 # For p-SGD the slopes for different $n$ differ near the end of the run, because each is the slope some $n/2$ steps
 # before it, and come together farther away, where the slope changes little over a few steps. Agreement between
-# different $n$ does not demonstrate a plateau. Around the lag $b\tau=0.4$ the slope is
-# {glue:text}`around`. Over lags from 1 to 2, averaged over waiting times, it is {glue:text}`beyond`; the paper has 0.2.
-# That is not the limit at long lag: in linear response, which leaves out terms of relative order $b\tau\Delta=0.4$,
-# the slope goes on rising beyond lag 2, and its limit is lower ({doc}`/notebooks/choices`). What these terms do is
-# measured in {doc}`/notebooks/temperature`.
+# different $n$ does not demonstrate a plateau. Around the lag $b\tau=0.4$ the slope is {glue:text}`around`. Over lags
+# from 1 to 2, averaged over waiting times, it is {glue:text}`beyond`; the paper has 0.2. That is not the limit at long
+# lag: in linear response, which neglects terms of relative order $b\tau\Delta=0.4$, the slope rises further beyond lag
+# 2, and its limit is lower ({doc}`/notebooks/choices`). {doc}`/notebooks/temperature` measures the effect of these
+# terms.
 #
 # :::{admonition} What was found
 # :class: found

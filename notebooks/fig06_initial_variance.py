@@ -18,9 +18,9 @@
 # Whether the temperature depends on where training started, and where the paper's value 0.05 can be found.
 # :::
 #
-# *Figure 6 of the paper.* With a ridge the loss has one minimum, and SGD must
-# forget where it came from. The paper checks that the FDT plot of p-SGD is the same for weights that start with
-# variance $R_0=1$, 0.1 and 0.01, which it calls R, and quotes $T_\mathrm{eff}\sim0.05$ for all three.
+# *Figure 6 of the paper.* With a ridge the loss has one minimum, and SGD must forget its start. The paper checks that
+# the FDT plot of p-SGD is the same for weights that start with variance $R_0=1$, 0.1 and 0.01, which it calls R, and
+# quotes $T_\mathrm{eff}\sim0.05$ for all three.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -253,15 +253,15 @@ publish("windows", figure)
 # $dt=$ {glue:}`rate` (Fig. 6), both at $\alpha=8$, $\tau=2$. Dashed: the paper. Theory, with two standard errors.
 # ```
 #
-# No one rule gives both numbers of the paper: {numref}`fig-windows` has the slope over a window of lags that begins at
-# any multiple of $b\tau$. The windows that give 0.2 in the one case give many times 0.05 in the other.
+# No single rule gives both numbers of the paper. {numref}`fig-windows` shows the slope over windows of lags that begin
+# at different multiples of $b\tau$. The windows that give 0.2 in the first case give many times 0.05 in the second.
 #
 # The three starts share their random numbers. The value 0.05 is found only at the lag {glue:text}`crossing`,
 # {glue:text}`part` per cent of the time for which the batch is remembered. At $b\tau$, from where on the paper reads
 # the temperature, the slope is {glue:text}`beyond` and rising, {glue:text}`farther` at twice that lag; it does not
-# settle at lags that a run can reach. Whether it formally has a limit is a close call: at $dt=0.05$ these parameters
-# lie at the border ({doc}`/notebooks/temperature`). The slope of the last points of a run that ends at the lag
-# {glue:text}`crossing` would be 0.05.
+# settle at lags that a run can reach. Whether it has a limit in principle is hard to decide: at $dt=0.05$ these
+# parameters lie at the border ({doc}`/notebooks/temperature`). The slope of the last points of a run that ends at the
+# lag {glue:text}`crossing` would be 0.05.
 #
 # :::{admonition} What was found
 # :class: found

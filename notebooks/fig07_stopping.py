@@ -15,7 +15,7 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# How the support vectors are counted, what the rule that stops the training hides, and why it can stop too early.
+# How support vectors are counted, what the stopping rule hides, and why it can stop a run too early.
 # :::
 #
 # *Figure 7 of the paper.* The fraction $c(t)$ of samples within the margin falls while training on separable data goes
@@ -268,8 +268,8 @@ glue("never", never)
 # The theory does not stop, and its fraction goes on falling. At $b=0.8$ the networks keep {glue:text}`frozen` from
 # their stop on, while the theory has {glue:text}`onward` at $t=$ {glue:}`until`; a part of the difference was there
 # before the stop. Networks that are not stopped go on, too ({doc}`/notebooks/choices`). Close to a solution every force
-# is proportional to the distance that is left to the margin, so that samples go on being pushed over it, however small
-# that distance is. What the paper calls $c_0$ is the count at a threshold.
+# is proportional to the remaining distance to the margin, so samples continue to cross it however small that distance
+# is. What the paper calls $c_0$ is the count at a threshold.
 #
 # Does the count have a limit? With all samples in the batch (GD, $N=$ {glue:}`tight`, double precision) we can follow
 # it far below the paper's threshold: from $10^{-10}$ to $10^{-14}$, $10^{-18}$ and $10^{-22}$ it
@@ -318,10 +318,10 @@ display(Markdown("\n".join(rows)))
 #
 # :::{admonition} What was found
 # :class: found
-# - Networks, extrapolated to many features, against theory at $t=$ {glue:}`compared`: the largest of ten deviations
-#   is {glue:text}`misfit`. Without the extrapolation networks with $N=$ {glue:}`large` are off their limit by up
-#   to {glue:text}`shift`.
-# - $c_0$ is the count at a threshold: the theory, which does not stop, goes on.
+# - We compare networks, extrapolated to many features, with theory at $t=$ {glue:}`compared`. The largest of ten
+#   deviations is {glue:text}`misfit`. Without the extrapolation networks with $N=$ {glue:}`large` deviate by up to
+#   {glue:text}`shift`.
+# - $c_0$ is the count at a threshold. In the theory, which does not stop, the count continues to fall.
 # - The median energy at the stop is between $10^{-10}$ and $10^{-9}$ in {glue:text}`inside` cases, from
 #   {glue:text}`lowest` to {glue:text}`highest`.
 # :::

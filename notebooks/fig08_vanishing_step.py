@@ -18,15 +18,14 @@
 # What SGD becomes when its learning rate vanishes, and why that is not gradient descent on the same loss.
 # :::
 #
-# *Figure 8 of the paper.* One expects SGD with a vanishing learning rate to become gradient descent: the noise of a
-# step is proportional to $dt$, and dies with it. The paper finds otherwise. Loss, generalisation error, magnetisation
-# and norm at the end of training approach plateaus as $dt\to0$, but different ones for GD and for SGD, and the
-# difference does not shrink with the size of the network. Here we repeat the experiment, and add what the paper did not
-# have: the exact values that the plateaus tend to.
+# *Figure 8 of the paper.* One expects SGD to become gradient descent as the learning rate vanishes, because the noise
+# of a step is proportional to $dt$. The paper finds otherwise. Loss, generalisation error, magnetisation and norm at
+# the end of training approach plateaus as $dt\to0$, but GD and SGD have different plateaus, and the difference does not
+# shrink with the size of the network. Here we repeat the experiment and add the exact values of the plateaus.
 #
 # A batch of fraction $b$ makes the average force of the data $b$ times weaker and leaves the ridge alone. SGD at
 # $(\lambda, b)$ with $dt\to0$ therefore follows the gradient of $b\,[\sum_\mu \ell(h_\mu) + \frac{\lambda}{2b}|w|^2]$
-# and ends in the minimum that belongs to $\lambda/b$, which the static theory knows (`sn.solve_statics`).
+# and converges to the minimum with ridge $\lambda/b$, which the static theory gives exactly (`sn.solve_statics`).
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -199,13 +198,13 @@ claim(
 # are left out.
 # ```
 #
-# The limit is not a mystery, and it is GD: gradient descent with the ridge $\lambda/b$. What the figure of the paper
-# shows is that its two algorithms minimise different functions.
+# So the limit is gradient descent, but with ridge $\lambda/b$. The paper's figure shows two algorithms that minimise
+# different functions.
 #
 # :::{admonition} What was found
 # :class: found
-# - The plateaus differ. The reason, which the paper does not have: SGD at ridge $\lambda$ ends in the minimum that
-#   belongs to $\lambda/b$. The losses of SGD and GD should then differ by {glue:text}`explained_loss` as the learning
-#   rate vanishes, the magnetisations by {glue:text}`explained_m`. Extrapolated from the two smallest rates on the same
-#   data they differ by {glue:text}`gap_loss` and {glue:text}`gap_m`.
+# - The plateaus differ, because SGD at ridge $\lambda$ converges to the minimum with ridge $\lambda/b$; the paper gives
+#   no reason. The losses of SGD and GD should then differ by {glue:text}`explained_loss` as the learning rate vanishes,
+#   the magnetisations by {glue:text}`explained_m`. Extrapolated from the two smallest rates on the same data they
+#   differ by {glue:text}`gap_loss` and {glue:text}`gap_m`.
 # :::

@@ -15,14 +15,14 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# That the distance of two copies measures noise where training never ends, too, and how it is related to the
-# temperature.
+# How the distance between two runs measures the noise if training never comes to rest, and how this distance is related
+# to the temperature.
 # :::
 #
 # *Figure 9 of the paper.* Two networks with the same data, the same start and different batches do not end at the same
-# point. Where the data cannot be separated they wander around the same minimum, and their distance
-# $d=|w^1-w^2|/\sqrt N$ settles. The paper finds that it depends on persistence and batch size as the temperature does.
-# It has simulations only; here is the theory of the two replicas beside them, and the reason for the similarity.
+# point. Where the data cannot be separated they wander around the same minimum, and their distance $d=|w^1-w^2|/\sqrt
+# N$ settles. The paper finds that it depends on persistence and batch size as the temperature does. The paper has
+# simulations only; we add the theory of the two replicas, and the reason for the similarity.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -268,25 +268,25 @@ claim(
 # (squares), two standard errors both ways.
 # ```
 #
-# That the two measures of noise behave alike is no accident: two replicas that have forgotten their common start are
-# independent, given the data, so that $d^2/2 = C(t_w,t_w)-C(\infty)$, the whole fall of the correlation along the FDT
-# plot, and $T_\mathrm{int}$ is this fall over the whole response $\chi(\infty)$. Distance and temperature differ only
-# by the stiffness of the landscape, and by it they do differ: along the right panel $d^2$ is not proportional to
-# $T_\mathrm{int}$ where the batch size, and with it the curvature of the average loss, changes.
+# There is a reason why the two measures of noise behave similarly. Two replicas that have forgotten their common start
+# are independent, given the data. Therefore $d^2/2 = C(t_w,t_w)-C(\infty)$, the total decrease of the correlation along
+# the FDT plot, and $T_\mathrm{int}$ is this decrease divided by the total response $\chi(\infty)$. Distance and
+# temperature thus differ by the stiffness of the landscape only. In the right panel $d^2$ is not proportional to
+# $T_\mathrm{int}$ if the batch size varies, because the curvature of the average loss varies with it.
 #
 # That is a fact about $T_\mathrm{int}$, which contains $d$: the logarithms of the two have the
 # correlation {glue:text}`by_chord`. The paper's temperature is a slope of the plot, at lags that it does not give. Over
 # lags from 0.5 to 1 the correlation is {glue:text}`by_short`, over lags from 1.5 to 2 it is {glue:text}`by_long`: where
 # the batch is remembered for long the slope rises steeply with the lag, and the distance does not.
 #
-# The paper has no theory here. Of our ten points the one at {glue:text}`worst` has the largest deviation of networks
-# from theory, {glue:text}`misfit` per cent, with that of a finite network in it.
+# The paper has no theory here. The largest deviation of networks from theory among our ten points is
+# {glue:text}`misfit` per cent, at {glue:text}`worst`; it includes the effect of finite size.
 #
 # :::{admonition} What was found
 # :class: found
 # - Distance and $T_\mathrm{int}$ order {glue:text}`pairs` pairs of parameters in the same way. Distance and the slope
 #   of the plot do not behave alike: the correlation of their logarithms is {glue:text}`by_short` over lags from 0.5 to
 #   1 and {glue:text}`by_long` over lags from 1.5 to 2.
-# - The reason: the squared distance is twice the fall of the correlation, and $T_\mathrm{int}$ is that fall over the
-#   whole response. They part where the response, the mean inverse stiffness of the landscape, changes.
+# - The squared distance is twice the decrease of the correlation, and $T_\mathrm{int}$ is this decrease divided by the
+#   total response. The two disagree if the response, which is the mean inverse stiffness of the landscape, changes.
 # :::

@@ -20,8 +20,8 @@
 #
 # Everything in the paper depends on one question: is there a hyperplane that separates the two clouds? In the limit of
 # many features the answer is sharp. Below a critical number of samples per feature, $\alpha_c(\Delta)$, the data are
-# separable (SAT), above it they are not (UNSAT). The paper takes the two phases as known; here we put every choice of
-# its parameters on the map, and draw the border by theory and by asking a linear program.
+# separable (SAT), above it they are not (UNSAT). The paper takes the two phases as known. Here we place every choice of
+# its parameters on the map, and determine the border by theory and with a linear program.
 #
 # For weights of norm $\sqrt N$ with overlap $m$ with the signal, the constraints can be met up to a number of samples
 # per feature that depends on $m$; the threshold is the largest,
@@ -62,8 +62,8 @@ size = {
 # %% [markdown]
 # ## Asking a linear program
 #
-# A data set is separable if some $w$ has $y_\mu x_\mu\cdot w \ge 1$ for all $\mu$, a question that a linear program
-# answers for each data set without any training. The border is where half of the data sets are separable.
+# A data set is separable if some $w$ satisfies $y_\mu x_\mu\cdot w \ge 1$ for all $\mu$. A linear program decides this
+# for each data set without any training. The border is where half of the data sets are separable.
 
 
 # %%
@@ -174,7 +174,7 @@ claim(
 # Symbols: every choice of parameters in the paper, with the phase that the paper gives it.
 # ```
 #
-# Measured on so few features, the border lies {glue:text}`excess` per cent from the limit.
+# With so few features, the measured border deviates from the limit by {glue:text}`excess` per cent.
 #
 # :::{admonition} What was found
 # :class: found

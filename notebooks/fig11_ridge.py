@@ -15,14 +15,14 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# That a batch size is a ridge in disguise, for every batch size and every observable, and how to compare batch sizes so
+# Why a batch size acts like a ridge, for every batch size and every observable, and how to compare batch sizes such
 # that only the noise changes.
 # :::
 #
-# *Not in the paper.* {doc}`/notebooks/fig08_vanishing_step` finds that SGD with a vanishing learning rate ends where
-# gradient descent with the ridge $\lambda/b$ ends. If that is the whole story it must hold for every batch size and
-# every observable, with nothing to adjust. Here SGD$(b,\lambda)$ at a small learning rate, GD$(\lambda/b)$ on the same
-# data sets, and the static theory of the minimum are put on one plot.
+# *Not in the paper.* {doc}`/notebooks/fig08_vanishing_step` finds that SGD with a vanishing learning rate converges to
+# the minimum of gradient descent with ridge $\lambda/b$. If that is the full explanation, it must hold for every batch
+# size and every observable, with no free parameter. Here we compare SGD$(b,\lambda)$ at a small learning rate,
+# GD$(\lambda/b)$ on the same data sets, and the static theory of the minimum.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -134,9 +134,9 @@ glue("spread", f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f
 # errors. Dotted: GD at the ridge $\lambda$ itself.
 # ```
 #
-# Paired data set by data set, the magnetisations of SGD and of GD at $\lambda/b$ differ most by {glue:text}`gap`, while
-# between $b=0.1$ and GD at $\lambda$ there is {glue:text}`spread`. What is left, and it is largest in the norm and the
-# error, is the noise of a step that is small and not zero.
+# Paired data set by data set, the magnetisations of SGD and of GD at $\lambda/b$ differ by at most {glue:text}`gap`;
+# those of SGD at $b=0.1$ and of GD at $\lambda$ differ by {glue:text}`spread`. The remaining difference, which is
+# largest in the norm and the error, is due to the noise of a finite step.
 #
 # It follows that a comparison of batch sizes at a fixed ridge, as in Figs. 1, 2, 8 and 9 of the paper, changes two
 # things at once: the noise, and the function that is minimised. To keep the function, divide the data term by $b$,
@@ -145,7 +145,9 @@ glue("spread", f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f
 #
 # :::{admonition} What was found
 # :class: found
-# - SGD at a small learning rate ends where GD with the ridge $\lambda/b$ ends: paired by data set, their magnetisations
-#   differ most by {glue:text}`gap`, against {glue:text}`spread` between $b=0.1$ and GD at $\lambda$.
-# - Batch sizes compared at a fixed ridge differ in two things. Averaging the gradient over the batch leaves one.
+# - SGD at a small learning rate converges to the minimum of GD with ridge $\lambda/b$: paired by data set, their
+#   magnetisations differ by at most {glue:text}`gap`, compared with {glue:text}`spread` between SGD at $b=0.1$ and GD
+#   at $\lambda$.
+# - A comparison of batch sizes at fixed ridge changes the noise and the minimised function. With a gradient that is
+#   averaged over the batch, only the noise changes.
 # :::

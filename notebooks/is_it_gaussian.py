@@ -20,16 +20,135 @@
 # :::
 #
 # Much of the literature argues by the central limit theorem that SGD is gradient descent with Gaussian noise, a
-# Langevin equation. The paper's introduction calls this into question, and cites experiments that found heavy tails
-# and proposed Lévy flights {cite:p}`simsekli2019tail`. That picture combines two assumptions: that the noise is
-# *Gaussian*, and that it is the same *in every direction and at any loss*. We separate them with two controls.
-# `sn.GaussianSGD` replaces the batch indicator of each sample by a normal number with the same mean and variance,
-# which keeps the first two moments of the batch and nothing else. `sn.Langevin` has full batches and white noise of a
-# known temperature $T$.
+# Langevin equation. The paper's introduction calls this into question, and cites experiments that found heavy tails and
+# proposed Lévy flights {cite:p}`simsekli2019tail`. That picture combines two assumptions: that the noise is *Gaussian*,
+# and that it is the same *in every direction and at any loss*. We separate them with two controls. `sn.GaussianSGD`
+# replaces the batch indicator of each sample by a normal number with the same mean and variance, which keeps the first
+# two moments of the batch and nothing else. `sn.Langevin` has full batches and white noise of a known temperature $T$.
+#
+# ```{glue:figure} three-noises
+# ---
+# name: fig-three-noises
+# alt: >-
+#   Left: displacement against integrated response for SGD, Gaussian SGD and Langevin descent, points near two lines.
+#   Right: temperature of modes against their stiffness for the same three, points with error bars and two lines.
+# ---
+# Left: FDT plot of SGD ($b=0.2$, batch means), Gaussian SGD and Langevin descent at $T=$ {glue:}`temperature`, all at
+# $dt=0.05$, $\alpha=6$, $\Delta=\lambda=1$; networks with $N=$ {glue:}`features`, {glue:}`data_sets` data sets. Right:
+# temperature of the modes of one data set with $N=$ {glue:}`mode_features`, in groups of neighbouring stiffness. Lines:
+# linear response, the same for SGD and Gaussian SGD, which leaves out terms of relative order $dt/b$. Bars are two
+# standard errors.
+# ```
+#
+# The gradient is here the *mean* over the batch, so all three algorithms descend the same loss on average. We choose
+# the temperature of Langevin descent such that the chord of its FDT plot, $T_\mathrm{int}$, equals that of SGD in
+# linear response. The total noise is then the same, but it is distributed differently over the modes.
+#
+# In the right panel we project the weights of many replicas of a small network on the eigenvectors of its mean Hessian.
+# A mode of stiffness $a$ with the variance $\langle x^2\rangle$ has the temperature $a\langle x^2\rangle$.
+#
+# The chords agree by construction: {glue:text}`chord-sgd` for SGD, {glue:text}`chord-gaussian` with Gaussian weights,
+# {glue:text}`chord-langevin` for Langevin descent. The curves differ. That of Langevin descent is nearly straight,
+# because every mode has the temperature $T/(1-a\,dt/2)$. That of SGD is bent, because its noise consists of the same
+# vectors as the Hessian and heats each mode in proportion to its curvature ({doc}`/notebooks/temperature`). The
+# stiffest quarter of the modes is {glue:text}`stiff-over-soft-sgd` times as hot as the softest quarter; for Langevin
+# descent the factor is {glue:text}`stiff-over-soft-langevin` (closed form: {glue:text}`closed-ratio`). With Gaussian
+# weights it is {glue:text}`stiff-over-soft-gaussian`. What matters is the covariance of the noise and not its
+# distribution.
+#
+# The hottest modes lie above the line. The line uses the Hessian at the minimum, the points use the mean Hessian of the
+# run. The latter is softer, because samples enter and leave the margin as the weights fluctuate, and this moves the
+# points to the left.
+#
+# ## The noise vanishes with the loss
+#
+# ```{glue:figure} gaussian-tails
+# ---
+# name: fig-gaussian-tails
+# alt: >-
+#   Left: loss against steps on separable data for SGD, Gaussian SGD and Langevin descent, on a logarithmic scale.
+#   Middle: excess kurtosis of the noise of one weight against the number of features, points and a line. Right:
+#   Hill's tail index against the number of features, with levels for normal numbers and for Lévy flights.
+# ---
+# Left: loss on separable data, $\alpha=\Delta=0.5$, $\lambda=0$, $b=1/4$, $dt=0.2$ (summed gradients), up to the first
+# stop, mean over {glue:}`stopped_sets` data sets with $N=$ {glue:}`stopped_features`; Langevin descent at $T=10^{-3}$
+# and $b\,dt$, four data sets. Middle and right: excess kurtosis and tail index of the stochastic gradient of one
+# weight, $\alpha=6$, $b=0.05$; line: Eq. {eq}`eq-kurtosis` on the same data. Bars are two standard errors.
+# ```
+#
+# On separable data the force of every sample vanishes at the end, and with it the noise of SGD. We train with the
+# stopping rule of the paper and follow Langevin descent at $T=10^{-3}$ for comparison. The library refuses a stopping
+# rule for Langevin descent, because its noise never vanishes.
+#
+# SGD with Gaussian weights stops as SGD does: {glue:text}`stopped` replicas met the rule. The distance of two replicas
+# is {glue:text}`sat` times that of SGD, and the fraction of support vectors {glue:text}`support` times. Langevin
+# descent does not stop; its loss stays near {glue:text}`langevin-loss`, and it keeps diffusing along flat directions.
+# On data that cannot be separated the distance of two replicas is {glue:text}`unsat` times that of SGD with Gaussian
+# weights, and {glue:text}`white` times for Langevin descent with the same chord.
+#
+# ## Tails
+#
+# The stochastic gradient of one weight is a sum over the samples, $g_i=\sum_\mu (s_\mu-b)\,f_{\mu i}$ with
+# $f_{\mu i}=\ell'(h_\mu)\,y_\mu x_{\mu i}/\sqrt N$. Cumulants of independent variables add up, so its excess kurtosis
+# over the draw of a batch is known exactly,
+#
+# $$
+# \frac{\langle g_i^4\rangle}{\langle g_i^2\rangle^2} - 3
+# = \frac{1-6b(1-b)}{b(1-b)}\;\frac{\sum_\mu f_{\mu i}^4}{\big(\sum_\mu f_{\mu i}^2\big)^2} .
+# $$ (eq-kurtosis)
+#
+# The second factor is of the order of one over the number of samples within the margin, and falls as $1/N$. We draw
+# batches at the minimum, with $b=0.05$, and measure the kurtosis and Hill's tail index. The index is one over the mean
+# logarithm of the largest hundredth of $|g_i|$, in units of the smallest among them. For a power law it is the
+# exponent; for a Lévy flight it is below two.
+#
+# The excess kurtosis falls as $N$ to the power {glue:text}`exponent`, and is {glue:text}`kurtosis-last` at $N=$
+# {glue:}`largest`. For large $N$ the power must be $-1$. At the smallest $N$ few samples are within the margin, and the
+# exact sums on the same data (line) are less steep too. The tail index comes closest to that of a Lévy flight with
+# {glue:text}`hill`; normal numbers have {glue:text}`hill-normal`. In this model with Gaussian data there are therefore
+# no Lévy flights. This does not contradict experiments with deep networks, whose data and gradients may themselves be
+# heavy-tailed.
+#
+# In continuous time, Gaussian weights with the covariance of SGD define stochastic gradient flow, for which
+# {cite:t}`nishiyama2026stochastic` prove mean-field equations. {cite:t}`fan2026highdimensional` show that for batches
+# much smaller than the data, with the learning rate scaled accordingly, SGD and its Gaussian approximation *differ*
+# unless the model is linear. Here batches are a finite fraction of the data, and any difference is within the errors
+# quoted above.
+#
+# ## What this means in practice
+#
+# You may model the noise of SGD as Gaussian, but with the covariance of the gradients, which changes with the weights.
+# White noise of one temperature heats soft directions too much and stiff ones too little, and it does not vanish with
+# the loss, so it cannot describe the end of training. Testing single gradients for normality says little about such a
+# model; measure their covariance instead.
+#
+# :::{admonition} What was found
+# :class: found
+# - The stiffest quarter of the modes is {glue:text}`stiff-over-soft-sgd` times as hot as the softest with SGD, and
+#   {glue:text}`stiff-over-soft-langevin` times with Langevin descent.
+# - With Gaussian weights the distance of two replicas is {glue:text}`unsat` times that of SGD on data that cannot be
+#   separated, and {glue:text}`sat` times on separable data.
+# - The excess kurtosis of the noise of one weight scales with $N$ with the exponent {glue:text}`exponent`.
+# :::
+#
+# ## How it was made
+#
+# Try your own values, for example `make notebook NAME=is_it_gaussian ARGS="-p batch 0.1 -p rate 0.02"`.
 
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+alpha = 6.0
+delta = 1.0
+ridge = 1.0
+rate = 0.05
+batch = 0.2
+sat_alpha = 0.5
+sat_delta = 0.5
+sat_rate = 0.2
+sat_batch = 0.25
+sat_temperature = 1e-3
+tail_batch = 0.05
 
 # %% tags=["hide-input"]
 # Set up.
@@ -41,8 +160,6 @@ from scipy import stats
 import sgdnoise as sn
 from sgdnoise import plotting
 from sgdnoise.estimates import Estimate, jackknife
-from sgdnoise.linear_response import stationary_modes
-from sgdnoise.modes import motion_of, stationary_covariance
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -74,41 +191,33 @@ colors = {"SGD": "blue", "Gaussian SGD": "red", "Langevin": "green"}
 markers = dict(zip(colors, "osD", strict=True))
 
 
-def quote(value, error, digits=3):
-    """A number with its error."""
-    return f"{float(value):.{digits}f} ± {float(error):.{digits}f}"
+def of_means(over, under):
+    """Ratio of two means over the same data sets."""
+    return jackknife(lambda x, y: x / y, over, under)
 
-
-# %% [markdown]
-# ## Three kinds of noise with the same chord
-#
-# The gradient is here the *mean* over the batch, so all three algorithms descend the same loss on average. We choose
-# the temperature of Langevin descent such that the chord of its FDT plot, $T_\mathrm{int}$, equals that of SGD in
-# linear response. The total noise is then the same, but it is distributed differently over the modes.
 
 # %%
-problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
-b, dt = 0.2, 0.05
-sgd = sn.SGD(batch=b, gradient="mean")
+problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
+sgd = sn.SGD(batch, gradient="mean")
 chord_of_sgd, chord_of_unit = (
-    sn.linear_response(problem, algorithm, dt, 1.0).integrated_temperature
+    sn.linear_response(problem, algorithm, rate, rate).integrated_temperature
     for algorithm in (sgd, sn.Langevin(temperature=1.0))
 )
 algorithms = {
     "SGD": sgd,
-    "Gaussian SGD": sn.GaussianSGD(batch=b, gradient="mean"),
+    "Gaussian SGD": sn.GaussianSGD(batch, gradient="mean"),
     "Langevin": sn.Langevin(temperature=chord_of_sgd / chord_of_unit),
 }
 points = [{"algorithm": algorithm} for algorithm in algorithms.values()]
-waits = [4.0, 4.5, 5.0, 5.5, 6.0]
+waits = [round(rate * round(t / rate), 9) for t in (4.0, 4.5, 5.0, 5.5, 6.0)]
 runs = sn.sweep(
     sn.simulate,
     points,
     [seed],
     fixed={
         "problem": problem,
-        "learning_rate": dt,
-        "duration": 9.0,
+        "learning_rate": rate,
+        "duration": rate * round(9.0 / rate),
         "waiting_times": waits,
         "replicas": 2,
         **network_size,
@@ -116,18 +225,14 @@ runs = sn.sweep(
 ).squeeze("seed")
 network = {name: runs.isel(point=i) for i, name in enumerate(algorithms)}
 
-# %% [markdown]
-# The second measurement resolves the directions. A plain loop trains many replicas of a small network
-# on one data set and projects the weights on the eigenvectors of the mean Hessian. A mode of stiffness $a$ with the
-# variance $\langle x^2\rangle$ has the temperature $a\langle x^2\rangle$.
-
 
 # %%
-def modes(algorithm, seed, features, replicas, steps):
+def modes(algorithm, problem, rate, seed, features, replicas, steps):
     """Stiffness and temperature of every mode of the mean Hessian, by a plain loop."""
     data, noise = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
     shape = round(problem.alpha * features), replicas
-    A = 1 / features + data.standard_normal((shape[0], features)) / features**0.5
+    spread, b = (problem.delta / features) ** 0.5, algorithm.batch
+    A = 1 / features + spread * data.standard_normal((shape[0], features))
     w, kept, active = np.zeros((features, replicas)), [], 0.0
     for step in range(steps):
         h = A @ w
@@ -137,9 +242,9 @@ def modes(algorithm, seed, features, replicas, steps):
         elif isinstance(algorithm, sn.SGD):
             slope *= (noise.random(shape) < b) / b
         gradient = A.T @ slope + problem.ridge * w
-        white = algorithm.noise(dt) * noise.standard_normal(w.shape)
-        w = w - dt * (gradient + white)
-        if step >= 100 and step % 4 == 0:
+        white = algorithm.noise(rate) * noise.standard_normal(w.shape)
+        w = w - rate * (gradient + white)
+        if step * rate >= 5 and step % 4 == 0:
             kept.append(w)
             active = active + (h < 1).mean(axis=1)
     hessian = A.T @ (active[:, None] / len(kept) * A) + problem.ridge * np.eye(features)
@@ -156,17 +261,18 @@ def modes(algorithm, seed, features, replicas, steps):
     )
 
 
-by_mode = sn.sweep(modes, points, [seed], fixed=mode_size).squeeze("seed")
+fixed = {"problem": problem, "rate": rate} | mode_size
+by_mode = sn.sweep(modes, points, [seed], fixed=fixed).squeeze("seed")
 
 # %% tags=["hide-input"]
-# Draw the figure.
+# Draw FDT plot and modes.
 
 
 def displacement(dataset):
     """Squared displacement B and response against lag, averaged over the waiting times."""
     curve = sn.fdt_curve(dataset, waiting_time=waits).mean("waiting_time")
     curve["displacement"] = curve.displacement + 0.5 * curve.drift
-    return curve.sel(lag=slice(0, 2.5 + 0.5 * dt))
+    return curve.sel(lag=slice(0, 2.5 + 0.5 * rate))
 
 
 def in_groups(name, count=8):
@@ -179,12 +285,12 @@ def in_groups(name, count=8):
     return groups.stiffness.values, *plotting.mean_and_error(groups.temperature)
 
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.0, 2.9))
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.3))
 for name, color in colors.items():
     look = {"color": plotting.COLORS[color], "label": name, "fmt": markers[name]}
     look |= {"markersize": 4, "elinewidth": 0.7, "fillstyle": "none"}
     curve = displacement(network[name]).sel(
-        lag=[0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0], method="nearest"
+        lag=[rate, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0], method="nearest"
     )
     x, _ = plotting.mean_and_error(curve.integrated_response)
     plotting.curve(left, x, *plotting.mean_and_error(curve.displacement), **look)
@@ -192,32 +298,29 @@ for name, color in colors.items():
     if name == "Gaussian SGD":  # its linear response is that of SGD
         continue
     line = {"fmt": "-", "color": look["color"], "linewidth": 1, "zorder": 1}
-    exact = sn.linear_response(problem, algorithms[name], dt, 2.5)
-    exact = sn.fdt_curve(exact, waiting_time=0.0).isel(realisation=0)
+    exact = sn.linear_response(
+        problem, algorithms[name], rate, rate * round(2.5 / rate)
+    )
+    curve = sn.fdt_curve(exact, waiting_time=0.0).isel(realisation=0)
     line["name"] = f"{name}, linear response"
-    plotting.curve(left, exact.integrated_response, exact.displacement, **line)
-    spectrum = sn.hessian_spectrum(problem, algorithms[name])
-    motion = motion_of(algorithms[name], dt, problem.ridge)
-    shares = stationary_modes(spectrum, motion)
-    order = np.argsort(shares.stiffness)[::10]  # as many points as a line needs
-    variance = stationary_covariance(shares, motion)[:, 0, 0]
+    plotting.curve(left, curve.integrated_response, curve.displacement, **line)
+    order = np.argsort(exact.mode_stiffness.values)[::10]  # as many as a line needs
+    by_stiffness = exact.isel(mode=order)
     plotting.curve(
-        right, shares.stiffness[order], (shares.stiffness * variance)[order], **line
+        right, by_stiffness.mode_stiffness, by_stiffness.mode_temperature, **line
     )
 left.set(xlabel=r"integrated response $\chi$", ylabel="displacement $B$")
 left.legend(loc="lower right")
-left.set(xlim=(0, None), ylim=(0, None), xticks=[0, 0.05, 0.1, 0.15, 0.2])
-left.set_xticklabels(["0", "0.05", "0.1", "0.15", "0.2"])
+left.set(xlim=(0, None), ylim=(0, None))
 right.set(xlabel="stiffness $a$ of the mode", ylabel="its temperature", ylim=(0, None))
 publish("three-noises", figure)
-
-# %% tags=["hide-input"]
-# Quote numbers and test the first claim.
-T = algorithms["Langevin"].temperature
-glue("temperature", f"{T:.4f}")
+glue("temperature", f"{algorithms['Langevin'].temperature:.4f}")
 glue("features", network_size["features"])
 glue("data_sets", network_size["realisations"])
 glue("mode_features", mode_size["features"])
+
+# %% tags=["hide-input", "claims"]
+# Quote numbers and test the first claim.
 for name, short in (
     ("SGD", "sgd"),
     ("Gaussian SGD", "gaussian"),
@@ -226,7 +329,7 @@ for name, short in (
     found = sn.effective_temperature(
         network[name], "chord", (0.0, 2.5), waits, tolerance=1.0, **nearly
     )
-    glue(f"chord-{short}", quote(found.value, found.error))
+    glue(f"chord-{short}", Estimate.of(found))
 ratios = {}
 for name in algorithms:
     a, value, error = (np.asarray(v) for v in in_groups(name, count=4))
@@ -235,7 +338,7 @@ for name in algorithms:
     ratios[name] = stiff / soft
     glue(f"stiff-over-soft-{name.split()[0].lower()}", f"{ratios[name]:.2f}")
 # The closed form, at the stiffness of the two groups of Langevin descent.
-closed = (1 - dt * a[0] / 2) / (1 - dt * a[-1] / 2)
+closed = (1 - rate * a[0] / 2) / (1 - rate * a[-1] / 2)
 glue("closed-ratio", f"{closed:.2f}")
 claim(
     "sgd-noise-follows-the-hessian",
@@ -246,51 +349,16 @@ claim(
     ratios["Langevin"] / float(closed),
 )
 
-# %% [markdown]
-# ```{glue:figure} three-noises
-# ---
-# name: fig-three-noises
-# alt: >-
-#   Left: displacement against integrated response for SGD, Gaussian SGD and Langevin descent, points near two lines.
-#   Right: temperature of modes against their stiffness for the same three, points with error bars and two lines.
-# ---
-# Left: FDT plot of SGD ($b=0.2$, batch means), Gaussian SGD and Langevin descent at $T=$ {glue:}`temperature`, all at
-# $dt=0.05$, $\alpha=6$, $\Delta=\lambda=1$; networks with $N=$ {glue:}`features`, {glue:}`data_sets` data sets. Right:
-# temperature of the modes of one data set with $N=$ {glue:}`mode_features`, in groups of neighbouring stiffness. Lines:
-# linear response, the same for SGD and Gaussian SGD, which leaves out terms of relative order $dt/b$. Bars are two
-# standard errors.
-# ```
-#
-# The chords agree by construction: {glue:text}`chord-sgd` for SGD, {glue:text}`chord-gaussian` with Gaussian
-# weights, {glue:text}`chord-langevin` for Langevin descent. The curves differ. That of Langevin descent is nearly
-# straight, because every mode has the temperature $T/(1-a\,dt/2)$. That of SGD is bent, because its noise consists of
-# the same vectors as the Hessian and heats each mode in proportion to its curvature
-# ({doc}`/notebooks/temperature`). The stiffest
-# quarter of the modes is {glue:text}`stiff-over-soft-sgd` times as hot as the softest quarter; for Langevin descent
-# the factor is {glue:text}`stiff-over-soft-langevin` (closed form: {glue:text}`closed-ratio`). With Gaussian weights it
-# is {glue:text}`stiff-over-soft-gaussian`. What matters is the covariance of the noise and not its distribution.
-#
-# The hottest modes lie above the line. The line uses the Hessian at the minimum, the points use the mean Hessian of
-# the run. The latter is softer, because samples enter and leave the margin as the weights fluctuate, and this moves the
-# points to the left.
-#
-# ## The noise vanishes with the loss
-#
-# On separable data the force of every sample vanishes at the end, and with it the noise of SGD. We train with the
-# stopping rule of the paper and follow Langevin descent at $T=10^{-3}$ for comparison. The library refuses a
-# stopping rule for Langevin descent, because its noise never vanishes.
-
 # %%
-separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0)
-rate, batch = 0.2, 1 / 4
+separable = sn.Problem(alpha=sat_alpha, delta=sat_delta, ridge=0.0)
 ends = sn.sweep(
     sn.simulate,
-    [{"algorithm": kind(batch)} for kind in (sn.SGD, sn.GaussianSGD)],
+    [{"algorithm": kind(sat_batch)} for kind in (sn.SGD, sn.GaussianSGD)],
     [seed],
     fixed={
         "problem": separable,
-        "learning_rate": rate,
-        "duration": 600.0,
+        "learning_rate": sat_rate,
+        "duration": 3000 * sat_rate,
         "replicas": 2,
         "stop_gradient": 1e-10,
         "record_every": 100,
@@ -300,44 +368,27 @@ ends = sn.sweep(
 # A full batch at this learning rate is, on average, the sum over a batch at the other.
 shaken = sn.simulate(
     separable,
-    sn.Langevin(temperature=1e-3),
-    learning_rate=batch * rate,
-    duration=batch * 200.0,
+    sn.Langevin(temperature=sat_temperature),
+    learning_rate=sat_batch * sat_rate,
+    duration=1000 * sat_batch * sat_rate,
     features=stopped_size["features"],
     realisations=4,
     record_every=50,
     seed=seed,
 )
 
-# %% [markdown]
-# ## Tails
-#
-# The stochastic gradient of one weight is a sum over the samples, $g_i=\sum_\mu (s_\mu-b)\,f_{\mu i}$ with
-# $f_{\mu i}=\ell'(h_\mu)\,y_\mu x_{\mu i}/\sqrt N$. Cumulants of independent variables add up, so
-# its excess kurtosis over the draw of a batch is known exactly,
-#
-# $$
-# \frac{\langle g_i^4\rangle}{\langle g_i^2\rangle^2} - 3
-# = \frac{1-6b(1-b)}{b(1-b)}\;\frac{\sum_\mu f_{\mu i}^4}{\big(\sum_\mu f_{\mu i}^2\big)^2} .
-# $$ (eq-kurtosis)
-#
-# The second factor is of the order of one over the number of samples within the margin, and falls as $1/N$. We draw
-# batches at the minimum, with $b=0.05$, and measure the kurtosis and Hill's tail index. The index is one over the mean
-# logarithm of the largest hundredth of $|g_i|$, in units of the smallest among them. For a power law it is the
-# exponent; for a Lévy flight it is below two.
-
 
 # %%
-def tails(features, seed, data_sets, batches=1000, b=0.05):
+def tails(features, seed, data_sets, problem, b, batches=1000):
     """Excess kurtosis, the exact one, and Hill's index of the noise of one weight."""
     random = np.random.default_rng([seed, features])
     rows = []
     for _ in range(data_sets):
-        A = random.standard_normal((6 * features, features)) / features**0.5
-        A += 1 / features
+        A = random.standard_normal((round(problem.alpha * features), features))
+        A = 1 / features + (problem.delta / features) ** 0.5 * A
         w = np.zeros(features)
         for _ in range(60):
-            w -= 0.1 * (A.T @ np.minimum(A @ w - 1, 0) + w)
+            w -= 0.1 * (A.T @ np.minimum(A @ w - 1, 0) + problem.ridge * w)
         f = (A * np.minimum(A @ w - 1, 0)[:, None]).astype(np.float32)
         g = ((random.random((batches, len(f)), np.float32) < b) - np.float32(b)) @ f
         z = np.abs(g) / np.sqrt(b * (1 - b) * (f**2).sum(axis=0))
@@ -351,20 +402,23 @@ def tails(features, seed, data_sets, batches=1000, b=0.05):
 
 
 tail = sn.sweep(
-    tails, {"features": list(tail_sizes)}, [seed], fixed={"data_sets": tail_sets}
+    tails,
+    {"features": list(tail_sizes)},
+    [seed],
+    fixed={"data_sets": tail_sets, "problem": problem, "b": tail_batch},
 ).squeeze("seed")
 
 # %% tags=["hide-input"]
-# Draw the figure.
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.0, 2.6))
+# Draw losses and tails.
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.4, 3.2))
 for i, name in enumerate(("SGD", "Gaussian SGD")):
     mean = ends.isel(point=i).loss.mean("realisation")
     shown = mean.sel(time=slice(0, float(ends.stopping_time.min())))
     line = {"color": plotting.COLORS[colors[name]], "fmt": "-" if i == 0 else "--"}
-    plotting.curve(left, shown.time / rate, shown, label=name, **line)
+    plotting.curve(left, shown.time / sat_rate, shown, label=name, **line)
 mean = shaken.loss.mean("realisation")
 line = {"color": plotting.COLORS["green"], "fmt": "-."}
-plotting.curve(left, mean.time / (batch * rate), mean, label="Langevin", **line)
+plotting.curve(left, mean.time / (sat_batch * sat_rate), mean, label="Langevin", **line)
 left.set(xlabel="steps", ylabel="loss per feature", yscale="log", ylim=(1e-10, 10))
 left.legend(loc="lower left")
 shape = {"fmt": "o", "color": plotting.COLORS["blue"]}
@@ -389,35 +443,10 @@ gauss = 1 / (np.trapezoid(np.log(z / u) * stats.norm.pdf(z), z) / stats.norm.sf(
 level = {"color": "0.5", "linewidth": 1}
 plotting.curve(right, None, gauss, fmt="--", **level, name="normal numbers")
 plotting.curve(right, None, 2.0, fmt=":", **level, name="Lévy below")
-right.text(tail_sizes[0], gauss + 0.2, "normal numbers", fontsize=8, color="0.35")
-right.text(tail_sizes[0], 2.2, "Lévy flights: below 2", fontsize=8, color="0.35")
+right.text(tail_sizes[0], gauss + 0.2, "normal numbers", color="0.35")
+right.text(tail_sizes[0], 2.2, "Lévy flights: below 2", color="0.35")
 right.set(ylim=(0, 1.25 * gauss))
 publish("gaussian-tails", figure)
-
-# %% tags=["hide-input"]
-# Quote numbers and test the other claims.
-
-
-def ratio_of_means(over, under):
-    """Ratio of two means over the same data sets."""
-    return jackknife(lambda a, b: a / b, over, under)
-
-
-settled = {
-    name: run.distance.sel(time=slice(4.0, None)).mean("time")
-    for name, run in network.items()
-}
-unsat = ratio_of_means(settled["Gaussian SGD"], settled["SGD"])
-last = ends.isel(time=-1)
-sat, support = (
-    ratio_of_means(last[name].isel(point=1), last[name].isel(point=0))
-    for name in ("distance", "unsatisfied")
-)
-white = ratio_of_means(settled["Langevin"], settled["SGD"])
-glue("unsat", f"{unsat:.3f}")
-glue("white", f"{white:.3f}")
-glue("sat", f"{sat:.3f}")
-glue("support", f"{support:.3f}")
 stops = ends.stopping_time
 glue(
     "stopped",
@@ -426,6 +455,26 @@ glue(
 glue("stopped_sets", stopped_size["realisations"])
 glue("stopped_features", stopped_size["features"])
 glue("langevin-loss", f"{float(shaken.loss.isel(time=-1).mean()):.1e}")
+glue("largest", tail_sizes[-1])
+
+# %% tags=["hide-input", "claims"]
+# Quote numbers and test the other claims.
+
+settled = {
+    name: run.distance.sel(time=slice(4.0, None)).mean("time")
+    for name, run in network.items()
+}
+unsat = of_means(settled["Gaussian SGD"], settled["SGD"])
+last = ends.isel(time=-1)
+sat, support = (
+    of_means(last[name].isel(point=1), last[name].isel(point=0))
+    for name in ("distance", "unsatisfied")
+)
+white = of_means(settled["Langevin"], settled["SGD"])
+glue("unsat", f"{unsat:.3f}")
+glue("white", f"{white:.3f}")
+glue("sat", f"{sat:.3f}")
+glue("support", f"{support:.3f}")
 claim(
     "gaussian-weights-suffice",
     f"distance with Gaussian weights over that of SGD: {unsat:.3f} on data that cannot be separated, "
@@ -452,8 +501,7 @@ lowest = min(indices.values(), key=lambda e: e.value)
 glue("exponent", f"{exponent:.2f}")
 glue("hill", f"{lowest:.1f}")
 glue("hill-normal", f"{gauss:.1f}")
-glue("kurtosis-last", quote(values[-1], errors[-1]))
-glue("largest", tail_sizes[-1])
+glue("kurtosis-last", Estimate(float(values[-1]), float(errors[-1])))
 claim(
     "gradient-noise-has-no-heavy-tail",
     f"excess kurtosis falls as $N$ to the power {exponent:.2f}; lowest tail index "
@@ -461,53 +509,3 @@ claim(
     exponent,
     indices,
 )
-
-# %% [markdown]
-# ```{glue:figure} gaussian-tails
-# ---
-# name: fig-gaussian-tails
-# alt: >-
-#   Left: loss against steps on separable data for SGD, Gaussian SGD and Langevin descent, on a logarithmic scale.
-#   Middle: excess kurtosis of the noise of one weight against the number of features, points and a line. Right:
-#   Hill's tail index against the number of features, with levels for normal numbers and for Lévy flights.
-# ---
-# Left: loss on separable data, $\alpha=\Delta=0.5$, $\lambda=0$, $b=1/4$, $dt=0.2$ (summed gradients), up to the
-# first stop, mean over {glue:}`stopped_sets` data sets with $N=$ {glue:}`stopped_features`; Langevin descent at
-# $T=10^{-3}$ and $b\,dt$, four data sets. Middle and right: excess kurtosis and tail index of the stochastic gradient
-# of one weight, $\alpha=6$, $b=0.05$; line: Eq. {eq}`eq-kurtosis` on the same data. Bars are two standard errors.
-# ```
-#
-# SGD with Gaussian weights stops as SGD does: {glue:text}`stopped` replicas met the rule. The distance of two replicas
-# is {glue:text}`sat` times that of SGD, and the fraction of support vectors {glue:text}`support` times. Langevin
-# descent does not stop; its loss stays near {glue:text}`langevin-loss`, and it keeps diffusing along flat directions.
-# On data that cannot be separated the distance of two replicas is {glue:text}`unsat` times that of SGD with
-# Gaussian weights, and {glue:text}`white` times for Langevin descent with the same chord.
-#
-# The excess kurtosis falls as $N$ to the power {glue:text}`exponent`, and is {glue:text}`kurtosis-last` at $N=$
-# {glue:}`largest`. For large $N$ the power must be $-1$. At the smallest $N$ few samples are within the margin, and the
-# exact sums on the same data (line) are less steep too. The tail index comes closest to that of a Lévy flight with
-# {glue:text}`hill`; normal numbers have {glue:text}`hill-normal`. In this model with Gaussian data there are therefore
-# no Lévy flights. This does not contradict experiments with deep networks, whose data and gradients may themselves be
-# heavy-tailed.
-#
-# In continuous time, Gaussian weights with the covariance of SGD define stochastic gradient flow, for which
-# {cite:t}`nishiyama2026stochastic` prove mean-field equations. {cite:t}`fan2026highdimensional` show that for
-# batches much smaller than the data, with the learning rate scaled accordingly, SGD and its Gaussian approximation
-# *differ* unless the model is linear. Here batches are a finite fraction of the data, and any difference
-# is within the errors quoted above.
-#
-# ## What this means in practice
-#
-# You may model the noise of SGD as Gaussian, but with the covariance of the gradients, which changes with the
-# weights. White noise of one temperature heats soft directions too much and stiff ones too little, and it does not
-# vanish with the loss, so it cannot describe the end of training. Testing single gradients for normality says
-# little about such a model; measure their covariance instead.
-#
-# :::{admonition} What was found
-# :class: found
-# - The stiffest quarter of the modes is {glue:text}`stiff-over-soft-sgd` times as hot as the softest with SGD, and
-#   {glue:text}`stiff-over-soft-langevin` times with Langevin descent.
-# - With Gaussian weights the distance of two replicas is {glue:text}`unsat` times that of SGD on data that cannot be
-#   separated, and {glue:text}`sat` times on separable data.
-# - The excess kurtosis of the noise of one weight scales with $N$ with the exponent {glue:text}`exponent`.
-# :::

@@ -19,8 +19,8 @@
 # network comes to the theory. You set the parameters yourself.
 # :::
 #
-# Two networks start from the same weights and train on the same data; only their batches differ. That experiment runs
-# on this page: no server is asked, and the numbers are those that `sgdnoise.simulate` gives for the same seed.
+# Two networks start from the same weights and train on the same data; only their batches differ. This experiment runs
+# on this page, without a server, and gives the same numbers as `sgdnoise.simulate` with the same seed.
 #
 # <section id="live" class="live" aria-label="Live simulation" hidden></section>
 # <noscript><p>The simulation needs scripts; <a href="#the-same-printed">the same, printed</a>, is below.</p></noscript>
@@ -33,13 +33,13 @@
 # ## Things to try
 #
 # - **Where the noise comes from.** Without persistence, in the UNSAT phase, move the batch fraction from one end to the
-#   other. The distance is largest in between: a full batch leaves nothing to chance, and a small one pulls weakly.
+#   other. The distance is largest in between: a full batch has no noise, and a small batch exerts a weak force.
 # - **What memory does.** Raise the persistence $\tau$. The batch is then remembered for a time $b\tau$, the networks
 #   drift further apart, and the FDT plot bends: there is no single slope, hence no single temperature.
 # - **What the learning rate does.** Without persistence the slope of the FDT plot grows with $dt$. A rate that is too
 #   large makes training diverge, and the page says so.
 # - **The other phase.** In SAT the loss goes to zero and both networks come to rest, in different places. The FDT plot
-#   is flat: weights that are pushed stay where they are put, and hardly anything moves by itself any more.
+#   is flat: the weights still respond to a push, but they hardly fluctuate.
 # - **What finite size does.** With fewer features a run strays further from the theory, which is for infinitely many;
 #   new data show by how much.
 

@@ -25,10 +25,122 @@
 # weights fluctuate less along flat directions. Here we ask how shuffling affects the quantities of the paper: the FDT
 # plot, the temperature, the distance of two replicas, and the point at which training stops. We compare it with
 # persistent batches ({doc}`/notebooks/fig02_persistent`), whose noise is positively correlated instead.
+#
+# ```{glue:figure} shuffled-fdt
+# ---
+# name: fig-shuffled-fdt
+# alt: >-
+#   Left: displacement against integrated response for replacement, shuffling and persistence, points on lines. Right:
+#   slope of these curves against the lag, points with error bars and lines of linear response, with a level at zero
+#   and an upright dotted line at one epoch.
+# ---
+# Left: FDT plot of three ways to draw a batch of the same size, $b=0.1$, at the same $dt=0.1$ ($\alpha=6$,
+# $\Delta=\lambda=1$; persistence $\tau=2$): half the squared displacement $B$ against the response, lags up to 3. The
+# slope is the temperature. Right: that slope at each lag. Symbols: networks, $N=$ {glue:}`features`, {glue:}`data_sets`
+# data sets, two standard errors; lines: mean-field theory (left) and linear response with the spectrum of Eq.
+# {eq}`eq-shuffled` (right), which leaves out terms of relative order $dt$, and with persistence $b\tau\Delta=0.2$.
+# Averages are over two whole epochs of waiting times.
+# ```
+#
+# After a single step all three have moved about equally far, because one step uses one batch. Then they separate. With
+# replacement the slope at lag 0.1 is {glue:text}`early-replacement` and at one epoch {glue:text}`epoch-replacement`.
+# With persistence it grows from {glue:text}`early-persistence` to {glue:text}`epoch-persistence`. With shuffling it
+# falls from {glue:text}`early-shuffling` to {glue:text}`epoch-shuffling` and becomes *negative*. The FDT curve turns
+# back. The displacement is largest at a lag of {glue:text}`turn`, before the epoch is over, and then shrinks, because
+# the last batches of an epoch undo the effect of the first ones. A negative slope is not a negative temperature in a
+# thermodynamic sense; it shows that no single temperature describes these fluctuations. The chord of the whole plot,
+# $T_\mathrm{int}$, always exists: linear response gives {glue:text}`whole-shuffling` for shuffling,
+# {glue:text}`whole-replacement` for replacement and {glue:text}`whole-persistence` for persistence, where it neglects
+# corrections of relative order $b\tau\Delta$.
+#
+# ## No noise at frequency zero
+#
+# Let $s_\mu(t)$ be one if sample $\mu$ is in the batch at step $t$, and let an epoch have $1/b$ steps. A sample is used
+# once per epoch, so $s_\mu(t)\,s_\mu(t+n)=0$ for two different steps of the same epoch; in different epochs the two
+# factors are independent. Averaged over the position of $t$ in its epoch, step $t+n$ lies in the same epoch with
+# probability $(1-|n|b)_+$, and the autocovariance follows:
+#
+# $$
+# \begin{aligned}
+# \mathrm{cov}_n &= \langle s_\mu(t)\,s_\mu(t+n)\rangle - b^2 = b\,\delta_{n0} - b^2\,(1-|n|b)_+ , \\
+# \sum_n \mathrm{cov}_n &= b - b^2\cdot\frac1b = 0 .
+# \end{aligned}
+# $$ (eq-shuffled)
+#
+# The second equation says that the noise has no weight at frequency zero, because the sum of $s_\mu$ over an epoch is
+# always one. With replacement $\mathrm{cov}_n=b(1-b)\,\delta_{n0}$, and with persistence it is positive for a time
+# $b\tau$.
+#
+# The state of the weights is not stationary but periodic with the epoch: the first batch of an epoch is free, and the
+# last one consists of the remaining samples. All averages below therefore run over whole epochs, with waiting times at
+# every step of two successive epochs and equal weight for each. Eq. {eq}`eq-shuffled` holds for this average.
+#
+# ## Two replicas, and where training stops
+#
+# Two replicas shuffle independently. On data that cannot be separated their distance settles, with
+# $d^2/2=T_\mathrm{int}\,\chi(\infty)$, and linear response predicts the ratio of the two distances. On separable data
+# without ridge ($\alpha=\Delta=0.5$, as in {doc}`/notebooks/fig07_stopping`) most directions are flat. Along them the
+# weights accumulate all the noise that they have received, so only its weight at frequency zero matters. With shuffling
+# that weight is zero, except for the change of the forces within an epoch.
+#
+# ```{glue:figure} shuffled-stop
+# ---
+# name: fig-shuffled-stop
+# alt: >-
+#   Left: distance of two replicas against time for replacement, shuffling and persistence. Middle: final distance on
+#   separable data against batch fraction, on a logarithmic scale, for replacement and shuffling. Right: fraction of
+#   support vectors at the stop for the same runs.
+# ---
+# Left: distance of two replicas on data that cannot be separated (the networks of {numref}`fig-shuffled-fdt`). Middle
+# and right: distance $d_0$ and fraction $c_0$ of samples within the margin when training on separable data stops
+# (squared stochastic gradient at most $10^{-10}\,bN$), $\alpha=\Delta=0.5$, $\lambda=0$, $dt=0.2$, $N=$
+# {glue:}`stopped_features`, {glue:}`stopped_sets` data sets. Bars and bands are two standard errors.
+# ```
+#
+# Where the data cannot be separated, the distance with shuffling is {glue:text}`ratio` of that with replacement (linear
+# response: {glue:text}`predicted`). Where they can, the ratio at $b=1/4$ is only {glue:text}`stop-distance`: two
+# networks that shuffle differently end at nearly the same point. The stopping time hardly changes; it is
+# {glue:text}`stop-stopping_time` times that with replacement. The fraction of support vectors is
+# {glue:text}`stop-unsatisfied` times as large. That fits the trend of {doc}`/notebooks/fig04_support_vectors`, where
+# less noise goes with more support vectors.
+#
+# ## What this means in practice
+#
+# If your data loader shuffles once per epoch, the formula $T\propto dt/b$ and the temperatures of the paper describe
+# your noise only on times much shorter than an epoch, or along directions so stiff that they relax within one. Slow
+# directions are far colder. The spread of weights over seeds under replacement may be many times larger than that under
+# shuffling, so do not take one for the other. Do not measure a noise scale at a fixed phase of the epoch either, such
+# as at its end, where it is smallest ({numref}`fig-shuffled-stop`, left). If you want the noise of the paper, perhaps
+# to explore flat directions, sample with replacement. If you want reproducible weights, shuffle.
+#
+# :::{admonition} What was found
+# :class: found
+# - Batches of shuffled epochs have no noise at frequency zero. At a lag of one epoch we find that the FDT plot has the
+#   slope {glue:text}`epoch-shuffling` with shuffling, {glue:text}`epoch-replacement` with replacement and
+#   {glue:text}`epoch-persistence` with persistence.
+# - On data that cannot be separated, the distance of two replicas with shuffling is {glue:text}`ratio` times that with
+#   replacement.
+# - On separable data the distance at the stop is at most {glue:text}`worst` times that with replacement, for all batch
+#   sizes that we tried.
+# :::
+#
+# ## How it was made
+#
+# Try your own values, for example `make notebook NAME=shuffled_epochs ARGS="-p batch 0.25 -p persistence 1"`.
 
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+alpha = 6.0
+delta = 1.0
+ridge = 1.0
+rate = 0.1
+batch = 0.1  # one over a whole number
+persistence = 2.0
+sat_alpha = 0.5
+sat_delta = 0.5
+sat_rate = 0.2
+sat_batches = [0.2, 0.25, 0.5]  # one over whole numbers
 
 # %% tags=["hide-input"]
 # Set up.
@@ -71,69 +183,56 @@ def by_name(function, **options):
     return {name: whole.isel(point=i) for i, name in enumerate(algorithms)}
 
 
-# %% [markdown]
-# ## No noise at frequency zero
-#
-# Let $s_\mu(t)$ be one if sample $\mu$ is in the batch at step $t$, and let an epoch have $1/b$ steps. A sample is used
-# once per epoch, so $s_\mu(t)\,s_\mu(t+n)=0$ for two different steps of the same epoch; in different epochs the two
-# factors are independent. Averaged over the position of $t$ in its epoch, step $t+n$ lies in the same epoch
-# with probability $(1-|n|b)_+$, and the autocovariance follows:
-#
-# $$
-# \begin{aligned}
-# \mathrm{cov}_n &= \langle s_\mu(t)\,s_\mu(t+n)\rangle - b^2 = b\,\delta_{n0} - b^2\,(1-|n|b)_+ , \\
-# \sum_n \mathrm{cov}_n &= b - b^2\cdot\frac1b = 0 .
-# \end{aligned}
-# $$ (eq-shuffled)
-#
-# The second equation says that the noise has no weight at frequency zero, because the sum of $s_\mu$
-# over an epoch is always one. With replacement $\mathrm{cov}_n=b(1-b)\,\delta_{n0}$, and with persistence it is
-# positive for a time $b\tau$.
-#
-# The state of the weights is not stationary but periodic with the epoch: the first batch of an epoch is free,
-# and the last one consists of the remaining samples. All averages below therefore run over whole epochs, with waiting
-# times at every step of two successive epochs and equal weight for each. Eq. {eq}`eq-shuffled` holds for this average.
-
 # %%
-problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
-b, dt = 0.1, 0.1
+problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
 algorithms = {
-    "replacement": sn.SGD(batch=b),
-    "shuffling": sn.ShuffledSGD(batch=b),
-    "persistence": sn.PersistentSGD(batch=b, persistence=2.0),
+    "replacement": sn.SGD(batch),
+    "shuffling": sn.ShuffledSGD(batch),
+    "persistence": sn.PersistentSGD(batch, persistence),
 }
-epoch = round(1 / b)  # steps
-waits = [round(6.0 + dt * step, 6) for step in range(2 * epoch)]
-common = {"problem": problem, "learning_rate": dt, "waiting_times": waits}
-network = by_name(sn.simulate, **common, duration=12.0, replicas=2, **network_size)
-theory = by_name(sn.solve_dmft, **common, duration=10.9, **theory_size)
+settled, epoch, span = round(6 / rate), round(1 / batch), round(3 / rate)  # steps
+waits = [round(rate * (settled + step), 9) for step in range(2 * epoch)]
+whole = settled + 2 * epoch - 1 + span
+common = {"problem": problem, "learning_rate": rate, "waiting_times": waits}
+network = by_name(
+    sn.simulate,
+    **common,
+    duration=rate * max(settled + 6 * epoch, whole),
+    replicas=2,
+    **network_size,
+)
+theory = by_name(sn.solve_dmft, **common, duration=rate * whole, **theory_size)
 linear = {
-    name: sn.linear_response(problem, algorithm, dt, duration=3.0)
+    name: sn.linear_response(problem, algorithm, rate, duration=rate * span)
     for name, algorithm in algorithms.items()
 }
-lags = [0.1, *np.round(np.arange(0.2, 2.01, 0.2), 6)]
+lags = [rate * step for step in (1, *range(2, 2 * epoch + 1, 2))]
 local = {
     name: sn.local_temperature(run, lags=lags, waiting_times=waits, **nearly)
     for name, run in network.items()
 }
 
 # %% tags=["hide-input"]
-# Draw the figure.
+# Draw the FDT plot and its slope.
 
 
 def displacement(dataset):
     """Squared displacement B and response against lag, averaged over whole epochs of waiting times."""
     curve = sn.fdt_curve(dataset, waiting_time=waits).mean("waiting_time")
     curve["displacement"] = 1e3 * (curve.displacement + 0.5 * curve.drift)
-    return curve.sel(lag=slice(0, 3.0 + 0.5 * dt))
+    return curve.sel(lag=slice(0, rate * (span + 0.5)))
 
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.0, 2.9))
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.3))
 for name, color in names.items():
     look = {"color": plotting.COLORS[color], "label": name}
     mean = displacement(theory[name]).mean("realisation")
     line = {"color": look["color"], "linewidth": 1, "name": f"{name}, mean-field"}
-    plotting.curve(left, mean.integrated_response, mean.displacement, fmt="-", **line)
+    drawn = plotting.curve(
+        left, mean.integrated_response, mean.displacement, fmt="-", **line
+    )
+    place = {"at": span // 2, "offset": (4, -8) if name == "shuffling" else (-5, 4)}
+    plotting.label(drawn, name, **place)
     points = displacement(network[name]).isel(lag=slice(0, None, 2))
     x, _ = plotting.mean_and_error(points.integrated_response)
     bars = look | {"fmt": markers[name], "markersize": 3, "elinewidth": 0.7}
@@ -141,49 +240,47 @@ for name, color in names.items():
     slope = local[name]
     plotting.curve(right, slope.lag, slope.slope, slope.error, **bars)
     exact = linear[name].isel(realisation=0, waiting_time=0)
-    steps = exact.time.values[:20] + 0.5 * dt
+    steps = exact.time.values[: 2 * epoch] + 0.5 * rate
     slopes = -np.diff(exact.correlation) / np.diff(exact.integrated_response)
     line = line | {"name": f"{name}, linear response"}
-    plotting.curve(right, steps, slopes[:20], fmt="-", **line)
+    plotting.curve(right, steps, slopes[: 2 * epoch], fmt="-", **line)
 left.set(
     xlabel=r"integrated response $\chi$",
     ylabel=r"displacement $B$ ($10^{-3}$)",
     xlim=(0, None),
     ylim=(0, None),
 )
-left.legend(loc="upper left")
 thin = {"color": "0.7", "linewidth": 0.8, "zorder": 0}
 plotting.curve(right, None, 0.0, **thin, name="zero")
-plotting.curve(right, epoch * dt, None, fmt=":", **thin, name="one epoch")
-right.set(xlabel="lag $t-t_w$", ylabel="slope at this lag", xlim=(0, 2.1))
-top = {"transform": right.get_xaxis_transform(), "va": "top", "fontsize": 8}
-right.text(epoch * dt + 0.03, 1.0, "one epoch", color="0.35", **top)
+plotting.curve(right, epoch * rate, None, fmt=":", **thin, name="one epoch")
+right.set(
+    xlabel="lag $t-t_w$", ylabel="slope at this lag", xlim=(0, rate * (2 * epoch + 1))
+)
+top = {"transform": right.get_xaxis_transform(), "va": "top"}
+right.text(epoch * rate + 0.03, 1.0, "one epoch", color="0.35", **top)
 publish("shuffled-fdt", figure)
-
-# %% tags=["hide-input"]
-# Quote numbers and test the first claim.
-one_epoch, early = ({n: s.sel(lag=lag) for n, s in local.items()} for lag in (1.0, 0.1))
-
-
-def quote(value, error, digits=4):
-    """A number with its error."""
-    return f"{float(value):.{digits}f} ± {float(error):.{digits}f}"
-
-
-for name in names:
-    glue(f"early-{name}", quote(early[name].slope, early[name].error))
-    glue(f"epoch-{name}", quote(one_epoch[name].slope, one_epoch[name].error))
-    glue(f"whole-{name}", f"{linear[name].integrated_temperature:.4f}")
 past = linear["shuffling"].correlation.isel(realisation=0, waiting_time=0)
-glue("turn", f"{dt * int(past.argmin('time')):.1f}")
+glue("turn", f"{rate * int(past.argmin('time')):.1f}")
 glue("features", network_size["features"])
 glue("data_sets", network_size["realisations"])
+for name in names:
+    glue(f"whole-{name}", f"{linear[name].integrated_temperature:.4f}")
+
+# %% tags=["hide-input", "claims"]
+# Quote numbers and test the first claim.
+one_epoch, early = (
+    {n: s.sel(lag=lag, method="nearest") for n, s in local.items()}
+    for lag in (rate * epoch, rate)
+)
 freedom = network_size["realisations"] - 1
 first, later = (
     {n: Estimate(float(s.slope), float(s.error), freedom) for n, s in at.items()}
     for at in (early, one_epoch)
 )
 change = {name: later[name] - first[name] for name in names}
+for name in names:
+    glue(f"early-{name}", f"{first[name]:.4f}")
+    glue(f"epoch-{name}", f"{later[name]:.4f}")
 claim(
     "shuffling-cools-with-the-lag",
     f"from lag 0.1 to one epoch the slope goes from {first['shuffling']:.4f} to {later['shuffling']:.4f} with "
@@ -194,54 +291,17 @@ claim(
     later["persistence"] / first["persistence"],
 )
 
-# %% [markdown]
-# ```{glue:figure} shuffled-fdt
-# ---
-# name: fig-shuffled-fdt
-# alt: >-
-#   Left: displacement against integrated response for replacement, shuffling and persistence, points on lines. Right:
-#   slope of these curves against the lag, points with error bars and lines of linear response, with a level at zero
-#   and an upright dotted line at one epoch.
-# ---
-# Left: FDT plot of three ways to draw a batch of the same size, $b=0.1$, at the same $dt=0.1$ ($\alpha=6$,
-# $\Delta=\lambda=1$; persistence $\tau=2$): half the squared displacement $B$ against the response, lags up to 3. The
-# slope is the temperature. Right: that slope at each lag. Symbols: networks, $N=$ {glue:}`features`, {glue:}`data_sets`
-# data sets, two standard errors; lines: mean-field theory (left) and linear response with the spectrum of Eq.
-# {eq}`eq-shuffled` (right), which leaves out terms of relative order $dt$, and with persistence $b\tau\Delta=0.2$.
-# Averages are over two whole epochs of waiting times.
-# ```
-#
-# After a single step all three have moved about equally far, because one step uses one batch. Then they separate. With
-# replacement the slope at lag 0.1 is {glue:text}`early-replacement` and at one epoch {glue:text}`epoch-replacement`.
-# With persistence it grows from {glue:text}`early-persistence` to {glue:text}`epoch-persistence`. With shuffling it
-# falls from {glue:text}`early-shuffling` to {glue:text}`epoch-shuffling` and becomes *negative*. The FDT curve turns
-# back. The displacement is largest at a lag of {glue:text}`turn`, before the epoch is over, and then shrinks, because
-# the last batches of an epoch undo the effect of the first ones. A negative slope is not a negative temperature in a
-# thermodynamic sense; it shows that no single temperature describes these fluctuations. The chord of the whole plot,
-# $T_\mathrm{int}$, always exists: linear response gives {glue:text}`whole-shuffling` for shuffling,
-# {glue:text}`whole-replacement` for replacement and {glue:text}`whole-persistence` for persistence, where it neglects
-# corrections of relative order $b\tau\Delta$.
-#
-# ## Two replicas, and where training stops
-#
-# Two replicas shuffle independently. On data that cannot be separated their distance settles, with
-# $d^2/2=T_\mathrm{int}\,\chi(\infty)$, and linear response predicts the ratio of the two distances. On separable data
-# without ridge ($\alpha=\Delta=0.5$, as in {doc}`/notebooks/fig07_stopping`) most directions are flat. Along them the
-# weights accumulate all the noise that they have received, so only its weight at frequency zero matters. With shuffling
-# that weight is zero, except for the change of the forces within an epoch.
-
 # %%
-separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0)
-batches = (1 / 5, 1 / 4, 1 / 2)
+separable = sn.Problem(alpha=sat_alpha, delta=sat_delta, ridge=0.0)
 kinds = {"replacement": sn.SGD, "shuffling": sn.ShuffledSGD}
 stopped = sn.sweep(
     sn.simulate,
-    [{"algorithm": kind(batch)} for kind in kinds.values() for batch in batches],
+    [{"algorithm": kind(b)} for kind in kinds.values() for b in sat_batches],
     [seed],
     fixed={
         "problem": separable,
-        "learning_rate": 0.2,
-        "duration": 600.0,
+        "learning_rate": sat_rate,
+        "duration": 3000 * sat_rate,
         "replicas": 2,
         "stop_gradient": 1e-10,
         "record_every": 100,
@@ -249,44 +309,45 @@ stopped = sn.sweep(
     },
 ).squeeze("seed")
 final = {
-    (name, batch): stopped.isel(point=i * len(batches) + j, time=-1)
+    (name, b): stopped.isel(point=i * len(sat_batches) + j, time=-1)
     for i, name in enumerate(kinds)
-    for j, batch in enumerate(batches)
+    for j, b in enumerate(sat_batches)
 }
 
 # %% tags=["hide-input"]
-# Draw the figure.
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.0, 2.6))
+# Draw distances and stops.
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.4, 3.2))
 for name, color in names.items():
     look = {"color": plotting.COLORS[color], "linestyle": "-", "linewidth": 1}
-    plotting.draw(left, network[name].distance, **look, name=f"{name}, networks")
-    late = network[name].distance.sel(time=slice(6, None)).mean("realisation")
-    below = name == "shuffling"
-    level = float(late.min() - 0.01 if below else late.max() + 0.01)
-    where = {"ha": "right", "va": "top" if below else "bottom"}
-    left.text(12, level, name, color=look["color"], fontsize=8, **where)
-left.set(xlabel="time $t$", ylabel="distance $d(t)$, $b=0.1$", ylim=(0, None))
+    line = plotting.draw(left, network[name].distance, **look, name=f"{name}, networks")
+    plotting.label(line, name, offset=(-1, -16 if name == "shuffling" else 10))
+left.set(xlabel="time $t$", ylabel=f"distance $d(t)$, $b={batch:g}$", ylim=(0, None))
 for name in kinds:
     look = {"color": plotting.COLORS[names[name]], "fmt": f"{markers[name]}-"}
     for axes, variable in ((middle, "distance"), (right, "unsatisfied")):
         values = [
-            plotting.mean_and_error(final[name, batch][variable]) for batch in batches
+            plotting.mean_and_error(final[name, b][variable]) for b in sat_batches
         ]
         mean, error = np.array([[float(v) for v in pair] for pair in values]).T
         # Side by side, so that bars do not hide each other.
-        shifted = np.array(batches) + (0.006 if name == "shuffling" else -0.006)
-        plotting.curve(axes, shifted, mean, error, label=name, linewidth=1, **look)
+        shifted = np.array(sat_batches) + (0.006 if name == "shuffling" else -0.006)
+        line = plotting.curve(
+            axes, shifted, mean, error, name=f"{name}, {variable}", linewidth=1, **look
+        )
+        if axes is middle:
+            plotting.label(line, name, offset=(-6, 9))
 middle.set(xlabel="batch fraction $b$", ylabel="$d_0$ at the stop", yscale="log")
 right.set(xlabel="batch fraction $b$", ylabel="$c_0$ at the stop")
 plotting.plain_ticks(middle.yaxis, [0.002, 0.005, 0.01, 0.02, 0.05, 0.1])
-middle.legend(loc="center")
 publish("shuffled-stop", figure)
+glue("stopped_features", stopped_size["features"])
+glue("stopped_sets", stopped_size["realisations"])
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "claims"]
 # Quote numbers and test the other claims.
 settled = {
     # Six whole epochs.
-    name: run.distance.sel(time=slice(6.0 - 0.5 * dt, 12.0 - 0.5 * dt)).mean("time")
+    name: run.distance.isel(time=slice(settled, settled + 6 * epoch)).mean("time")
     for name, run in network.items()
 }
 ratio = Estimate.mean(settled["shuffling"] / settled["replacement"])
@@ -306,66 +367,22 @@ claim(
 )
 
 
-def compared(variable, batch):
+def compared(variable, b):
     """Shuffling over replacement when training stops, on the same data sets."""
-    runs = (final[name, batch][variable] for name in ("shuffling", "replacement"))
+    runs = (final[name, b][variable] for name in ("shuffling", "replacement"))
     over, under = (
         run.mean("replica") if "replica" in run.dims else run for run in runs
     )
-    return jackknife(lambda a, b: a / b, over, under)
+    return jackknife(lambda x, y: x / y, over, under)
 
 
 for variable in ("distance", "unsatisfied", "stopping_time"):
     glue(f"stop-{variable}", f"{compared(variable, 1 / 4):.3f}")
-parts = {f"$b={batch:.3g}$": compared("distance", batch) for batch in batches}
+parts = {f"$b={b:.3g}$": compared("distance", b) for b in sat_batches}
 worst = max(parts.values(), key=lambda part: part.value)
 glue("worst", f"{worst:.3f}")
-glue("stopped_features", stopped_size["features"])
-glue("stopped_sets", stopped_size["realisations"])
 claim(
     "shuffling-removes-the-sat-distance",
     f"$d_0$ with shuffling over that with replacement, largest of the batch sizes: {worst:.3f}",
     parts,
 )
-
-# %% [markdown]
-# ```{glue:figure} shuffled-stop
-# ---
-# name: fig-shuffled-stop
-# alt: >-
-#   Left: distance of two replicas against time for replacement, shuffling and persistence. Middle: final distance on
-#   separable data against batch fraction, on a logarithmic scale, for replacement and shuffling. Right: fraction of
-#   support vectors at the stop for the same runs.
-# ---
-# Left: distance of two replicas on data that cannot be separated (the networks of {numref}`fig-shuffled-fdt`). Middle
-# and right: distance $d_0$ and fraction $c_0$ of samples within the margin when training on separable data stops
-# (squared stochastic gradient at most $10^{-10}\,bN$), $\alpha=\Delta=0.5$, $\lambda=0$, $dt=0.2$,
-# $N=$ {glue:}`stopped_features`, {glue:}`stopped_sets` data sets. Bars and bands are two standard errors.
-# ```
-#
-# Where the data cannot be separated, the distance with shuffling is {glue:text}`ratio` of that with replacement
-# (linear response: {glue:text}`predicted`). Where they can, the ratio at $b=1/4$ is only
-# {glue:text}`stop-distance`: two networks that shuffle differently end at nearly the same point. The stopping time
-# hardly changes; it is {glue:text}`stop-stopping_time` times that with replacement. The fraction of support vectors
-# is {glue:text}`stop-unsatisfied` times as large. That fits the trend of {doc}`/notebooks/fig04_support_vectors`,
-# where less noise goes with more support vectors.
-#
-# ## What this means in practice
-#
-# If your data loader shuffles once per epoch, the formula $T\propto dt/b$ and the temperatures of the paper describe
-# your noise only on times much shorter than an epoch, or along directions so stiff that they relax within one. Slow
-# directions are far colder. The spread of weights over seeds under replacement may be many times larger than that under
-# shuffling, so do not take one for the other. Do not measure a noise scale at a fixed phase of the epoch either,
-# such as at its end, where it is smallest ({numref}`fig-shuffled-stop`, left). If you want the noise of the paper,
-# perhaps to explore flat directions, sample with replacement. If you want reproducible weights, shuffle.
-#
-# :::{admonition} What was found
-# :class: found
-# - Batches of shuffled epochs have no noise at frequency zero. At a lag of one epoch we find that the FDT plot has the
-#   slope {glue:text}`epoch-shuffling` with shuffling, {glue:text}`epoch-replacement` with replacement and
-#   {glue:text}`epoch-persistence` with persistence.
-# - On data that cannot be separated, the distance of two replicas with shuffling is {glue:text}`ratio`
-#   times that with replacement.
-# - On separable data the distance at the stop is at most {glue:text}`worst` times that with replacement, for all batch
-#   sizes that we tried.
-# :::

@@ -15,15 +15,15 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# How far a network of finite size is from the limit that the theory is about, when a difference can be seen, for which
-# learning rates gradient descent settles at all, and what a run costs.
+# How far a finite network is from the limit of the theory, when the difference is visible, for which learning rates
+# gradient descent converges, and what a run costs.
 # :::
 #
-# The theory is about infinitely many weights; a simulation has $N$ of them. May a figure with $N = 750$ be
-# compared with a curve for $N = \infty$? We can measure the answer: train at several sizes and see how the difference
-# shrinks. An average over data sets $x_N$ should approach its limit as $x_\infty + a/N$, and
-# the scatter between data sets should shrink as $1/\sqrt N$. The scatter is by far the larger of the two:
-# with $n$ data sets the error of the mean is about $1/\sqrt{nN}$, while the correction is about $1/N$.
+# The theory describes infinitely many weights; a simulation has $N$ of them. May we compare a figure with $N = 750$
+# with a curve for $N = \infty$? We can measure the answer: train at several sizes and see how the difference shrinks.
+# An average over data sets $x_N$ should approach its limit as $x_\infty + a/N$, and the scatter between data sets
+# should shrink as $1/\sqrt N$. The scatter is by far the larger of the two: with $n$ data sets the error of the mean is
+# about $1/\sqrt{nN}$, while the correction is about $1/N$.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -52,8 +52,8 @@ sizes, data_sets = {
 # In the UNSAT phase ($\alpha = 6$, $\Delta = \lambda = 1$, vanilla SGD with $b = 0.3$ at $dt = 0.1$) two replicas run
 # to their stationary state, and we average over $5 < t \le 10$. In the SAT phase ($\alpha = \Delta = 0.5$, $\lambda =
 # 0$, p-SGD with $b = 0.3$, $\tau = 2$ at $dt = 0.2$) they run until the squared stochastic gradient over $bN$ falls to
-# $10^{-10}$. Four numbers are kept of each data set: magnetisation $m$, norm $q$, distance $d$ of the replicas, and the
-# fraction $c$ of samples inside the margin.
+# $10^{-10}$. For each data set we keep four numbers: the magnetisation $m$, the norm $q$, the distance $d$ between the
+# replicas, and the fraction $c$ of samples inside the margin.
 
 # %%
 NAMES = {"magnetization": "m", "norm": "q", "distance": "d", "unsatisfied": "c"}
@@ -188,7 +188,7 @@ glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}")
 
 # %% [markdown]
 # If the straight line is right, the misfit is about {glue:}`freedom`, the number of sizes minus two. The most
-# significant correction is that of {glue:text}`largest`. In the UNSAT phase the largest correction at the paper's
+# significant correction is the one of {glue:text}`largest`. In the UNSAT phase the largest correction at the paper's
 # $N=750$ amounts to {glue:text}`visible` standard errors of a mean over its 100 data sets.
 #
 # The SAT phase has a further finite-size effect, which comes from the stopping rule. The rule uses the gradient of the

@@ -15,9 +15,8 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# SGD has a temperature at each frequency, and a small oscillator that is coupled to the weights reads it. The
-# temperatures of the paper are other averages of the same two functions. One of them, the slope at long lag,
-# need not have a limit.
+# SGD has a temperature at each frequency, and a small oscillator coupled to the weights measures it. The temperatures
+# of the paper are other averages of the same two functions. One of them, the slope at long lag, need not have a limit.
 # :::
 #
 # In equilibrium there is one temperature, and it can be read off any pair of a fluctuation and the response that
@@ -225,7 +224,7 @@ networks = {  # one period within the lags that all waiting times have
 # ## A thermometer reads it
 #
 # What does the number mean? {cite:t}`cugliandolo1997energy` couple a small oscillator to a system out of equilibrium.
-# If the coupling is weak the mean energy of the oscillator becomes $T(\omega_0)$, whatever the system is. We do this to
+# If the coupling is weak, the mean energy of the oscillator approaches $T(\omega_0)$ for any system. We do this to
 # networks in training: oscillators $y_i$ of several frequencies are attached to weights of their own,
 #
 # $$
@@ -243,8 +242,8 @@ networks = {  # one period within the lags that all waiting times have
 # \frac{k^2\,\hat C(\theta)}{|\omega^2-(2-2\cos\theta)/dt^2-k^2\hat\chi(\theta)|^2} ,
 # $$ (eq-reading)
 #
-# with the sums $\hat C$ of $C_n\cos n\theta$ over all lags and $\hat\chi$ of $dt\,R_ne^{in\theta}$. Theory has both, so
-# that we can compare at any coupling, and correct for it. The coupling $k_i$ sets how fast an oscillator adjusts; we
+# with the sums $\hat C$ of $C_n\cos n\theta$ over all lags and $\hat\chi$ of $dt\,R_ne^{in\theta}$. The theory provides
+# both, so we can compare at any coupling and correct for it. The coupling $k_i$ sets how fast an oscillator adjusts; we
 # use two, at which it loses {glue:text}`thermometer-weak` and {glue:text}`thermometer-strong` per cent of its amplitude
 # in a unit of phase, with $\omega_i$ shifted so that it oscillates at the frequency that we ask for.
 
@@ -645,7 +644,7 @@ for batch in (0.1, 0.4, 0.99):
 # {glue:text}`t-vanilla-start` at short lag towards {glue:text}`t-vanilla-end`. One does not see it because most of
 # the curve is traced before the slope has changed much.
 #
-# A line over another window therefore has another slope. In linear response, where nothing is left to chance, it is
+# A line over another window therefore has another slope. In linear response, which has no sampling error, it is
 # {glue:text}`t-window-short` over lags up to 1, {glue:text}`t-window-middle` up to 2.5 and {glue:text}`t-window-long`
 # up to 5. To leave out the point at lag zero is also a change of the window: it lowers the slope by
 # {glue:text}`without-zero-0.1` per cent at $b=0.1$, by {glue:text}`without-zero-0.4` at $b=0.4$ and by
@@ -1205,12 +1204,12 @@ glue("vanilla-features", size["features"])
 #
 # ## From which waiting time on?
 #
-# A temperature that is read off too early is wrong, and its error bar does not say so: realisations drift alike. A test
-# that asks whether a drift is *visible* accepts any waiting time if the data are noisy enough. The estimator asks for
-# the contrary: a drift that would move the temperature by more than half its error has to be *excluded*. What is left
-# of the start adds to the squared displacement and fades within the relaxation time, which the curve itself shows; the
-# estimator fits such a term to displacement and response, in each realisation, and begins at the first waiting time
-# from which on the bias plus its standard error is small enough.
+# A temperature that is measured too early is wrong, and its error bar does not show it, because all realisations drift
+# in the same way. A test that asks whether a drift is *visible* accepts any waiting time if the data are noisy enough.
+# The estimator demands the converse: the data must *exclude* a drift that would shift the temperature by more than half
+# its error. What is left of the start adds to the squared displacement and fades within the relaxation time, which the
+# curve itself shows; the estimator fits such a term to displacement and response, in each realisation, and begins at
+# the first waiting time from which on the bias plus its standard error is small enough.
 #
 # How well does it do that? Here is a case with slow modes, $\alpha=4$, $\Delta=0.7$, $\lambda=0.3$, $b=0.25$, $dt=0.1$.
 # Every run has {glue:text}`study-realisations` realisations, few enough to make it hard.

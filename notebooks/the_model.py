@@ -19,10 +19,10 @@
 # *persistent* means: for how long a batch is remembered.
 # :::
 #
-# A one-layer network learns to tell apart points from two Gaussian clouds. We choose such a simple network because its
-# loss is convex: two runs with the same data and the same start can differ only in *which samples were in the batch
-# when*. (Where the data can be separated there are many minima, all without loss, and the start decides which of them
-# is reached.) This page introduces the data, the loss, the three algorithms, and what training looks like with each.
+# A one-layer network learns to separate two Gaussian clouds. Such a simple network has a convex loss, so two runs on
+# the same data from the same start differ only through their batches. (If the data are separable, many minima have zero
+# loss, and the start also decides which one is reached.) This page introduces the data, the loss and the three
+# algorithms, and shows what training looks like with each.
 #
 # ## Data and loss
 #
@@ -42,7 +42,7 @@
 # \end{gathered}
 # $$ (eq-loss)
 #
-# A sample with $h_\mu > \kappa$ is satisfied and pulls on nothing. With few samples per feature all of them can be
+# A sample with $h_\mu > \kappa$ is satisfied and exerts no force. With few samples per feature all of them can be
 # satisfied and the loss can reach zero (the SAT phase, $\lambda = 0$); with many it cannot (UNSAT), and a stochastic
 # algorithm never comes to rest. The weights start as independent Gaussian numbers of variance $R_0$, one unless we say
 # otherwise.
@@ -81,8 +81,8 @@ size = {
 # where $s_\mu(t) = 1$ if sample $\mu$ is in the batch. Gradient descent (GD) takes them all. Vanilla SGD
 # {cite:p}`bottou1999online` tosses a coin of bias $b$ for each sample at each step. Persistent SGD (p-SGD)
 # {cite:p}`mignacco2020dynamical` lets a sample that is out come back at rate $1/\tau$, and one that is in leave at rate
-# $(1-b)/(b\tau)$: the same batch size $b$ on average, but the batch changes slowly. It was made to keep its
-# noise in the limit of continuous time, $dt\to0$; that of vanilla SGD vanishes with $dt$.
+# $(1-b)/(b\tau)$: the same batch size $b$ on average, but the batch changes slowly. It was designed to remain noisy in
+# the limit of continuous time, $dt\to0$, in which the noise of vanilla SGD vanishes.
 #
 # Each is a chain with two states for each sample, started with a fraction $b$ of the samples in the batch. In steps of
 # $dt$ the rates of p-SGD can be used in two ways. The paper does not say which it uses; we use the first, Euler's,
@@ -172,17 +172,17 @@ glue("loss_psgd", difference("loss", persistent, vanilla))
 glue("error_psgd", difference("error", persistent, vanilla))
 
 # %% [markdown]
-# The price of a batch, averaged over the last three units of time and paired data set by data set: SGD ends with a
-# loss per feature that is {glue:text}`loss_sgd` above that of GD, and p-SGD another {glue:text}`loss_psgd` higher,
-# with a generalisation error {glue:text}`error_psgd` above that of SGD. Not all of this is noise. A batch of fraction
-# $b$ makes the data term $b$ times weaker while the ridge stays as it is, so that SGD at ridge $\lambda$ aims at the
-# minimum that belongs to $\lambda/b$. GD at ridge $\lambda/b$, which has no noise at all, ends
-# {glue:text}`loss_weakened` above GD at $\lambda$ when its loss is counted at $\lambda$.
+# The price of a batch, averaged over the last three units of time and paired data set by data set: SGD ends with a loss
+# per feature that is {glue:text}`loss_sgd` above that of GD, and p-SGD another {glue:text}`loss_psgd` higher, with a
+# generalisation error {glue:text}`error_psgd` above that of SGD. Not all of this is noise. A batch of fraction $b$
+# reduces the data term by a factor $b$ and leaves the ridge unchanged, so SGD at ridge $\lambda$ approaches the minimum
+# with ridge $\lambda/b$. GD at ridge $\lambda/b$, which has no noise at all, ends {glue:text}`loss_weakened` above GD
+# at $\lambda$ if we evaluate its loss at $\lambda$.
 #
 # ## How long a batch is remembered
 #
-# The difference between SGD and p-SGD is all in the autocorrelation of $s$. Two rates that add up to
-# $1/\tau + (1-b)/(b\tau) = 1/(b\tau)$ give, in continuous time,
+# SGD and p-SGD differ only in the autocorrelation of $s$. Two rates that add up to $1/\tau + (1-b)/(b\tau) = 1/(b\tau)$
+# give, in continuous time,
 #
 # $$
 # \langle s(t_w)\, s(t_w+t) \rangle - b^2 = b(1-b)\, e^{-t/(b\tau)} .
@@ -276,5 +276,5 @@ claim("sampling-autocorrelation", f"sampled over predicted: {words}", ratios)
 # - Noise explains only part of this. Of the first number, {glue:text}`loss_weakened` is present without any noise,
 #   because SGD at ridge $\lambda$ minimises the loss with ridge $\lambda/b$.
 # - The batch is forgotten as the paper says, {eq}`eq-autocorrelation`, if the jump process is followed exactly. With
-#   Euler's probabilities it is forgotten faster, the more so the shorter $b\tau$ is compared with $dt$.
+#   Euler's probabilities it is forgotten faster, especially if $b\tau$ is not much longer than $dt$.
 # :::

@@ -19,9 +19,9 @@
 # :::
 #
 # Dynamical mean-field theory replaces a network of many features by a single sample in a self-consistent noise
-# ({doc}`/book/dmft`). Before we use it, we compare it with what can be known in other ways: a case that
-# random-matrix theory solves exactly, the minimum where training ends, training runs of finite size, the paper's own
-# iteration, and the effective temperature that the paper quotes.
+# ({doc}`/book/dmft`). Before we use it, we compare it with five independent results: a case that random-matrix theory
+# solves exactly, the minimum at which training ends, training runs of finite size, the paper's own iteration, and the
+# effective temperature that the paper quotes.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -65,8 +65,8 @@ WORDS = {
 #
 # With the square loss the weights follow a linear equation, and for gradient descent the Marchenko-Pastur law
 # {cite:p}`marchenko1967distribution` gives the response to a push: $R(t,t')$ is the mean of
-# $(1-dt(x+\lambda))^{(t-t')/dt-1}$ over its eigenvalues $x$. Here $\ell''=1$ and every
-# sample is in the batch, so that the memory kernel is the same for all paths and no sampling error is left.
+# $(1-dt(x+\lambda))^{(t-t')/dt-1}$ over its eigenvalues $x$. Here $\ell''=1$ and every sample is in the batch, so the
+# memory kernel is the same for all paths and there is no sampling error.
 
 # %%
 linear = sn.Problem(alpha=3, delta=0.7, ridge=0.3, loss=sn.square)
@@ -86,14 +86,14 @@ deviation = np.max(np.abs(theory.integrated_response.values[0, 0] - chi))
 glue("exact", f"{deviation:.0e}")
 
 # %% [markdown]
-# The integrated response of the solver is nowhere farther than {glue:text}`exact` from the exact one.
+# The integrated response of the solver deviates from the exact one by at most {glue:text}`exact`.
 #
 # ## Where training ends
 #
-# Gradient descent ends at the minimum of the loss, at any learning rate that is stable, and the replica method knows
-# that minimum without any dynamics. SGD feels on average $b$ times the data and the whole ridge, so that for a small
-# learning rate it ends at the minimum with $\lambda/b$ in the place of $\lambda$; at a finite one its noise moves it
-# away, in proportion to $dt$. Two learning rates, $dt$ and $dt/2$, remove that: $2x_{dt/2}-x_{dt}$.
+# At any stable learning rate gradient descent converges to the minimum of the loss, and the replica method gives that
+# minimum without any dynamics. For SGD the average force of the data is reduced by $b$ and the ridge is not, so for a
+# small learning rate SGD converges to the minimum with ridge $\lambda/b$. At a finite learning rate the noise shifts it
+# in proportion to $dt$. The combination $2x_{dt/2}-x_{dt}$ of two learning rates removes this shift.
 
 # %%
 problem = sn.Problem(alpha=6)
@@ -166,13 +166,13 @@ glue("farthest_sigma", f"{sigma:.1f}")
 # $\alpha=6$, $\Delta=\lambda=\kappa=1$.
 # ```
 #
-# Of the {glue:text}`compared` open points the one farthest from its line is the {glue:text}`farthest`, which is
-# {glue:text}`farthest_sigma` standard errors.
+# Among the {glue:text}`compared` open points, the largest deviation from the line is that of the {glue:text}`farthest`,
+# or {glue:text}`farthest_sigma` standard errors.
 #
 # ## Training at finite size
 #
-# The theory is the limit of many features. Training runs with $N$ features miss it by order $1/N$, in addition to their
-# own scatter; two sizes, $N$ and $N/2$, tell the two apart, and the extrapolation $2x_N - x_{N/2}$ removes the first.
+# The theory is the limit of many features. Training runs with $N$ features deviate from it by order $1/N$, in addition
+# to their scatter. With two sizes, $N$ and $N/2$, the extrapolation $2x_N - x_{N/2}$ removes the deviation.
 
 # %%
 algorithms = {
@@ -375,9 +375,9 @@ claim(
 # all these curves and the loss together, the sum of squared deviations in standard errors is {glue:text}`chi_squared`;
 # the points are correlated, and the probability takes that into account.
 #
-# Would a mistake be seen? The tests of the solver make one on purpose: with any of the kernels $\bar f(t)$, $M$
-# and $\Gamma$ wrong by 5 per cent the same comparison fails, and so does that with the exact solution of the square
-# loss, which in the tests includes magnetisation, norm and correlation.
+# Would we notice a mistake? The tests of the solver make one on purpose. If any of the kernels $\bar f(t)$, $M$ and
+# $\Gamma$ is wrong by 5 per cent, the same comparison fails, and so does the comparison with the exact solution of the
+# square loss, which in the tests includes magnetisation, norm and correlation.
 
 # %% [markdown]
 # ## One pass, or many
@@ -408,8 +408,8 @@ glue("gap", f"{float(np.abs(iterated.norm - causal.norm).max()):.0e}")
 # ## The temperature of the paper
 #
 # Vanilla SGD with $\alpha=6$, $b=0.1$, $dt=0.1$ and all other parameters one: the paper reads $T_\mathrm{eff}=0.015$
-# off the slope of $C(t_w,t_w)-C(t,t_w)$ against the integrated response. What that slope means, and why it depends on
-# the window, is the subject of {doc}`/notebooks/temperature`.
+# off the slope of $C(t_w,t_w)-C(t,t_w)$ against the integrated response. {doc}`/notebooks/temperature` explains what
+# that slope means and why it depends on the window.
 
 # %%
 # The run of Figs. 1 and 5, read in the same way, so that the number is the same.
@@ -451,12 +451,12 @@ claim(
 )
 
 # %% [markdown]
-# The line through lags from 0 to 2.5 has the slope {glue:text}`temperature`. This run, this window and this number are
-# those of {doc}`/notebooks/fig01_vanilla` and {doc}`/notebooks/fig05_reading_temperature`. The point at lag zero is in
-# the window, because it is a point of the plot like any other, which the line of a single mode meets at any learning
-# rate. Without it the fit would not see the modes that relax within one step: in linear response it would be lower by
-# {glue:text}`zero_0.4` per cent at $b=0.4$ and by {glue:text}`zero_0.99` per cent at $b=0.99$. We call the number
-# agreement, to within ten per cent; the error of 0.00005 that the paper quotes cannot include the choice of the window.
+# The line through lags from 0 to 2.5 has the slope {glue:text}`temperature`; {doc}`/notebooks/fig01_vanilla` and
+# {doc}`/notebooks/fig05_reading_temperature` use the same run and the same window. The window includes lag zero,
+# because the line of a single mode passes through this point at any learning rate. A fit without it would miss the
+# modes that relax within one step: in linear response it would be lower by {glue:text}`zero_0.4` per cent at $b=0.4$
+# and by {glue:text}`zero_0.99` per cent at $b=0.99$. We count an agreement to within ten per cent as a confirmation.
+# The error of 0.00005 that the paper quotes cannot include the choice of the window.
 #
 # :::{admonition} What was found
 # :class: found

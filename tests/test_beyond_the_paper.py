@@ -270,8 +270,8 @@ def test_noise_of_both_kinds_adds_up():
         (lambda: sn.Langevin(-0.1), "temperature must be at least 0, got -0.1"),
         (lambda: sn.Langevin(math.nan), "temperature must be a finite number at least 0, got nan"),
         (lambda: sn.Langevin("cold"), "temperature must be a number at least 0, got 'cold'"),
-        (lambda: sn.SGD(0.3, momentum=1.0), "momentum must be less than 1, got 1"),
-        (lambda: sn.SGD(0.3, momentum=-0.1), "momentum must be at least 0 and at most 1, got -0.1"),
+        (lambda: sn.SGD(0.3, momentum=1.0), "momentum must be at least 0 and less than 1, got 1"),
+        (lambda: sn.SGD(0.3, momentum=-0.1), "momentum must be at least 0 and less than 1, got -0.1"),
         (
             lambda: sn.linear_response(PROBLEM, sn.SGD(0.5, momentum=0.5), 1.9, 3.8),
             r"learning_rate must be less than [0-9.]+ \(2\(1\+momentum\) over the stiffest mode\)",

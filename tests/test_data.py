@@ -434,6 +434,8 @@ def with_value(value):
         (lambda: sn.Problem.from_data([[1, 2], [3]], LABELS), "X must be an array of real numbers, got list"),
         (lambda: sn.Problem.from_data(np.ma.masked_less(SMALL, 3), LABELS), "X must have no masked values, got 3"),
         (lambda: sn.Problem.from_data(np.ones((6, 2)), np.ones(6)), "X must vary from sample to sample"),
+        # The mean of forty times 0.1 has a rounding error.
+        (lambda: sn.Problem.from_data(np.full((40, 5), 0.1), np.ones(40)), "X must vary from sample to sample"),
         (
             lambda: sn.Problem.from_data(SMALL, LABELS[:5]),
             r"y must have one label for each of the 6 rows of X, got .*5",

@@ -51,7 +51,8 @@ POSITIVE, NOT_NEGATIVE, FRACTION = Range(0, above=True), Range(0), Range(0, 1, a
 ALLOWED = {
     **dict.fromkeys(("alpha", "alphas", "delta", "deltas", "rate", "rates", "duration", "variances"), POSITIVE),
     **dict.fromkeys(("persistence", "persistences", "stop", "stops"), POSITIVE),
-    **dict.fromkeys(("ridge", "ridges", "lag", "lags", "time", "times", "window", "temperatures"), NOT_NEGATIVE),
+    **dict.fromkeys(("ridge", "ridges", "lag", "lags", "time", "times", "window"), NOT_NEGATIVE),
+    **dict.fromkeys(("temperature", "temperatures"), NOT_NEGATIVE),
     **dict.fromkeys(("batch", "batches"), FRACTION),
     **dict.fromkeys(("momentum", "momenta"), Range(0, 0.999)),
     **dict.fromkeys(("margin", "margins"), Range()),

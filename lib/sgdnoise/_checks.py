@@ -23,6 +23,7 @@ def real(
     above: float = -math.inf,
     at_least: float = -math.inf,
     at_most: float = math.inf,
+    below: float = math.inf,
 ) -> float:
     """Return ``value`` as a float if it is a finite real number within the bounds.
 
@@ -32,7 +33,7 @@ def real(
     Traceback (most recent call last):
     ValueError: batch must be greater than 0 and at most 1, got 1.5
     """
-    allowed = _describe(above, at_least, at_most)
+    allowed = _describe(above, at_least, at_most, below)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
@@ -43,7 +44,7 @@ def real(
         number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number{' ' + allowed if allowed else ''}, got {_show(value)}")
-    if number <= above or number < at_least or number > at_most:
+    if number <= above or number < at_least or number > at_most or number >= below:
         raise ValueError(f"{name} must be {allowed}, got {_show(value)}")
     return number
 
@@ -148,15 +149,9 @@ def memory(needed: float, what: str) -> None:
         )
 
 
-def _describe(above: float, at_least: float, at_most: float) -> str:
-    parts = []
-    if above > -math.inf:
-        parts.append(f"greater than {above:g}")
-    if at_least > -math.inf:
-        parts.append(f"at least {at_least:g}")
-    if at_most < math.inf:
-        parts.append(f"at most {at_most:g}")
-    return " and ".join(parts)
+def _describe(above: float, at_least: float, at_most: float, below: float = math.inf) -> str:
+    words = {"greater than": above, "at least": at_least, "at most": at_most, "less than": below}
+    return " and ".join(f"{word} {bound:g}" for word, bound in words.items() if math.isfinite(bound))
 
 
 def _show(value: object) -> str:

@@ -18,11 +18,12 @@ The autocorrelation follows: :math:`\langle s(0)s(t)\rangle - b^2 = b(1-b)\,\rho
 learning rate; for Euler's, :math:`\rho=1-dt/(b\tau)` agrees with it to first order, vanishes at :math:`\tau=dt/b`
 (then it *is* vanilla SGD) and is negative below that.
 
-Three more belong to practice or serve as controls. Shuffled SGD splits the samples into :math:`1/b` equal batches, anew
-in every epoch. Gaussian SGD replaces :math:`s_\mu` by a normal number with the same mean and variance. Langevin descent
-has full batches and white noise of a given temperature.
+Three more algorithms are used in practice or serve as controls. Shuffled SGD splits the samples into :math:`1/b` equal
+batches, anew in every epoch. Gaussian SGD replaces :math:`s_\mu` by a normal number with the same mean and variance.
+Langevin descent has full batches and white noise of a given temperature.
 
-The gradient of a batch is the *sum* over its samples, as in the paper, or their *mean*: the sum divided by :math:`b`.
+The gradient of a batch is the *sum* over its samples, as in the paper, or the *mean*, which is the sum divided by
+:math:`b`.
 """
 
 import math
@@ -46,7 +47,7 @@ class Update(Protocol):
 
 @parts.part
 class Descent(NamedTuple):
-    r"""Gradient descent with momentum :math:`\beta`, as PyTorch has it.
+    r"""Gradient descent with momentum :math:`\beta`, in PyTorch's form.
 
     .. math:: v \leftarrow \beta v + g + \lambda w,\qquad w \leftarrow w - dt\,v .
     """
@@ -63,12 +64,12 @@ class Descent(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Algorithm:
-    """Base of all algorithms. One of your own gives ``batch``, its mean weight, and ``sampling``.
+    """Base class of all algorithms. Your own defines ``batch``, the mean weight of a sample, and ``sampling``.
 
     Parameters
     ----------
     momentum
-        At least 0 and less than 1; PyTorch's rule, from rest.
+        At least 0 and less than 1; PyTorch's rule, starting at rest.
     """
 
     momentum: float = field(default=0.0, kw_only=True)
@@ -80,9 +81,7 @@ class Algorithm:
             """Fraction of the samples in the batch."""
 
     def __post_init__(self) -> None:
-        momentum = _checks.real("momentum", self.momentum, at_least=0, at_most=1)
-        if momentum == 1:
-            raise ValueError("momentum must be less than 1, got 1")
+        momentum = _checks.real("momentum", self.momentum, at_least=0, below=1)
         object.__setattr__(self, "momentum", momentum)
 
     def __repr__(self) -> str:
@@ -181,11 +180,11 @@ class PersistentSGD(SGD):
     batch
         Stationary batch fraction :math:`b`, greater than 0 and at most 1.
     persistence
-        Mean time :math:`\tau > 0` that a sample spends out of the batch; in it, :math:`\tau b/(1-b)`.
+        Mean time :math:`\tau > 0` that a sample spends out of the batch; it spends :math:`\tau b/(1-b)` inside.
     embedding
         ``"euler"``: the switching probabilities are rates times the learning rate; at ``tau = dt/b`` this is vanilla
         SGD.
-        ``"exact"``: the continuous-time jump process, looked at every learning rate.
+        ``"exact"``: the continuous-time jump process, observed at every step.
 
     Examples
     --------
@@ -226,8 +225,8 @@ class ShuffledSGD(SGD):
     r"""SGD without replacement: in every epoch the samples are split anew into :math:`1/b` equal batches.
 
     A simulation splits its samples exactly (batches differ by one sample where they must); in the theory every path
-    draws a slot for each epoch. Replicas shuffle independently. The state of the weights is periodic with the epoch,
-    so that averages over waiting times should cover whole epochs.
+    draws a slot for each epoch. Replicas shuffle independently. The stationary state is periodic with the epoch,
+    so averages over waiting times should cover whole epochs.
 
     Parameters
     ----------
@@ -290,7 +289,7 @@ class GaussianSGD(SGD):
 class Langevin(GD):
     r"""Full-batch descent with white noise, :math:`w\leftarrow w-dt\,\nabla L+\sqrt{2T\,dt}\,\xi`.
 
-    With momentum the noise enters through the gradient, as that of a batch does.
+    With momentum the noise enters through the gradient, as the noise of a batch does.
 
     Parameters
     ----------
@@ -318,13 +317,13 @@ class Langevin(GD):
 
 
 def check_algorithm(algorithm: object) -> None:
-    """Refuse what is no algorithm."""
+    """Refuse anything but an algorithm."""
     if not isinstance(algorithm, Algorithm):
         raise TypeError(f"algorithm must be a sgdnoise.GD, SGD, PersistentSGD or another Algorithm, got {algorithm!r}")
 
 
 def check_learning_rate(algorithm: Algorithm, learning_rate: object, ridge: float) -> float:
-    """Return the learning rate if the ridge term alone is stable at it, for what must be an algorithm."""
+    """Check the algorithm; return the learning rate if the ridge term alone is stable at it."""
     check_algorithm(algorithm)
     dt = _checks.real("learning_rate", learning_rate, above=0)
     if dt * ridge >= 2 * (1 + algorithm.momentum):
@@ -337,7 +336,7 @@ def check_learning_rate(algorithm: Algorithm, learning_rate: object, ridge: floa
 
 
 def check_update(update: Any) -> None:
-    """Refuse an update rule that is none, or is not linear: it must act on any coordinates of the weights."""
+    """Refuse anything but a linear update rule: the rule must act alike on all coordinates of the weights."""
     kind = parts.name_of(update)
     if not parts.is_part(update) or not hasattr(update, "step"):
         raise TypeError(f"update must return an update rule such as {Descent(0.1, 1.0)!r}, got {update!r}")

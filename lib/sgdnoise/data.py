@@ -1,6 +1,6 @@
-r"""Samples of one's own, in place of samples drawn from the model: checked once, copied once.
+r"""Your own samples instead of samples drawn from the model: checked once, copied once.
 
-The engine needs the rows :math:`A_\mu = y_\mu x_\mu/\sqrt N`, so that the pre-activations are :math:`h = A w`. They
+The engine needs the rows :math:`A_\mu = y_\mu x_\mu/\sqrt N`, for which the pre-activations are :math:`h = A w`. They
 are the one copy that is made of the data, in the precision of a run, when the first run asks for them; all later runs
 and all threads share it. Samples of the test set are further rows: their pre-activations are known wherever the loss
 is.
@@ -20,11 +20,12 @@ from sgdnoise.vectors.lanes import Floating, aligned, pitch
 Array = NDArray[np.float64]
 Samples = tuple[NDArray[Any], Array]  # inputs as they were given, (samples, features), and labels, (samples,)
 LARGEST = 1e12  # squares and their sums stay finite, in either precision
+ROUNDING = 1e-24  # square of the relative error of a mean
 BLOCK = 2**22  # numbers that are converted at a time
 
 
 class Data:
-    """Samples with labels, and perhaps a test set. Two of them are equal where their contents are.
+    """Samples with labels, and optionally a test set. Two records are equal if their contents are.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class Data:
                 raise ValueError(f"X_test must have the {self.features} features of X, got {self.test[0].shape[1]}")
         self.digest = self._content()
         self._rows: Floating | None = None
-        if self.variance == 0:
+        if self.variance <= ROUNDING * float(np.mean(self.centre**2)):
             raise ValueError(f"X must vary from sample to sample, and y x is the same in all {self.samples} rows")
 
     @property

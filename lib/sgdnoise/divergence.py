@@ -1,4 +1,4 @@
-"""When a run has left every scale of its problem, by simulation or by theory alike."""
+"""When a run has left every scale of its problem, in simulation and in theory."""
 
 from sgdnoise.problem import Problem
 

@@ -17,8 +17,9 @@ the batches push with forces of covariance :math:`\mathrm{cov}_n Q_{kl}` at a la
 :math:`P_{ij}`, proportional to :math:`Q_{ij}`, is the covariance of two modes as far as it is older than the batch.
 This is what :mod:`sgdnoise.linear_response` says of :math:`L`, sample by sample, and is as exact. The equation is
 solved by iteration: each round adds the fluctuations that the round before has caused. Batches of a fixed size, as
-shuffled epochs have, do not feel what all M samples pull alike: their :math:`Q_{kl}` is less by :math:`F_kF_l/M`, where
-:math:`F=-\rho\,w` is the force of all samples (and by parts of relative order 1/M that are left out).
+shuffled epochs have, do not feel a force that all samples exert equally: their :math:`Q_{kl}` is less by
+:math:`F_kF_l/(\alpha N)`, where :math:`F=-\rho\,w` is the force of all samples. Corrections of relative order
+:math:`1/\alpha N` are neglected.
 """
 
 import math
@@ -53,7 +54,7 @@ class EmpiricalSpectrum:
     minimum
         Weights :math:`w` of the minimum.
     gradient
-        Root mean square of what is left of the gradient of a weight.
+        Root mean square of the remaining gradient of a weight.
     eigenvalues
         Stiffnesses :math:`a_k`, in increasing order.
     vectors

@@ -156,7 +156,8 @@ def line(x: Array, y: Array) -> tuple[Array, Array]:
 def jackknife(estimate: Callable[..., Array], *columns: Array) -> tuple[Array, Array]:
     """Value of an estimate at the means over the first axis, and its error from leaving out one row at a time.
 
-    ``estimate`` is called once, on means stacked along the first axis: that of all rows, then those without one.
+    ``estimate`` is called once, on means stacked along the first axis: first the mean over all rows, then the means
+    without one row each.
     """
     n = len(columns[0])
     if n == 1:

@@ -1,10 +1,10 @@
-r"""The temperature of each frequency: how much the weights fluctuate there, over how much they dissipate.
+r"""The temperature of each frequency: the ratio of fluctuation to dissipation at that frequency.
 
-A slow, weakly coupled oscillator of frequency :math:`\omega` that is coupled to a system out of equilibrium takes up
-the energy :math:`T(\omega)`, whatever the system (Cugliandolo, Kurchan and Peliti, 1997). In continuous time
+An oscillator of frequency :math:`\omega`, weakly coupled to a system out of equilibrium, takes up the energy
+:math:`T(\omega)` (Cugliandolo, Kurchan and Peliti, 1997). In continuous time
 :math:`T(\omega)=\omega\,S(\omega)/2\chi''(\omega)`. With steps of length :math:`dt`, :math:`\theta=\omega\,dt`, the
-connected correlation :math:`C_n` at a lag of :math:`n` steps (what is left of :math:`C` after its limit at long lag is
-taken off) and the response :math:`R_n`, :math:`R_1=1`, we define
+connected correlation :math:`C_n` at a lag of :math:`n` steps (:math:`C` minus its limit at long lag) and the response
+:math:`R_n`, :math:`R_1=1`, we define
 
 .. math:: T(\omega) = \frac{\sin\theta}{dt}\,\frac{S(\omega)}{2\,\chi''(\omega)},\qquad
           S = dt\sum_{n=-\infty}^{\infty} C_n\cos n\theta,\qquad
@@ -33,14 +33,14 @@ the mean of their own temperatures with the weights :math:`p_a/|1-\phi_a e^{i\th
 :math:`p_a/a^2`, at high frequency :math:`p_a`. No window of lags enters, and no plateau is needed.
 
 **The end of the run.** A run knows its curves up to some lag only. Displacement and response,
-:math:`x_n=x_\infty-E\,e^{-n\,dt/\tau}`, are fitted over the second half of the lags, with the relaxation time
-:math:`\tau` that the curve itself shows (``sgdnoise.stationarity``), and :math:`x_\infty-x_n` passes smoothly from the
+:math:`x_n=x_\infty-E\,e^{-n\,dt/t_r}`, are fitted over the second half of the lags, with the relaxation time
+:math:`t_r` of the curve itself (``sgdnoise.stationarity``), and :math:`x_\infty-x_n` passes smoothly from the
 data to the exponential. The variable ``beyond`` of the result is how much this extrapolation changes the temperature,
 compared with data that end where their mean over the second half is. With a single rate the extrapolation is exact;
 with several the bias is of the order of ``beyond`` or less. For the linear response of the paper's second figure we
 find a bias of 2 to 3 per cent at frequency zero if the lags reach five relaxation times, about 1 per cent at six and
-0.3 at eight; above :math:`\omega=1` it is below half a per cent. Lags beyond twelve relaxation times would add noise
-and nothing else; they are used with a single realisation only, as of :func:`linear_response`.
+0.3 at eight; above :math:`\omega=1` it is below half a per cent. Lags beyond twelve relaxation times would only
+add noise. They are used for a single realisation, as :func:`linear_response` returns, because it has none.
 """
 
 from collections.abc import Sequence
@@ -84,11 +84,11 @@ def frequency_temperature(
         Angular frequencies :math:`\omega` from 0 to :math:`\pi/dt`. None: zero, if the curves reach their end, and 40
         that are evenly spaced on a logarithmic scale, from the lowest that the lags resolve to :math:`\pi/dt`.
     waiting_times
-        Waiting times to use; None for all from the first at which a drift is excluded.
+        Waiting times to use. None: all, beginning with the first at which the data exclude a drift.
     longest
         Longest lag; None for the longest that leaves waiting times from the middle of the run on.
     drift_tolerance
-        By how much a drift may move the temperature, as a part of it, however small its error is.
+        Largest allowed shift of the temperature by a drift, as a fraction, however small the statistical error.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def frequency_temperature(
     Raises
     ------
     NotStationaryError
-        When a drift is excluded from no waiting time on, or those that were asked for show one.
+        If the data exclude a drift at no waiting time, or show one at the given waiting times.
     ValueError
         When the lags do not resolve a frequency that was asked for: those below one period over the longest lag, if
         that is less than five relaxation times.

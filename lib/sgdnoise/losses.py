@@ -71,7 +71,7 @@ def loss(cls: T) -> T:
 
 
 def check(record: Any, margin: float) -> None:
-    """Refuse what is no loss, or one whose functions do not fit together."""
+    """Refuse anything but a loss whose functions are consistent with each other."""
     if not parts.is_part(record) or not all(hasattr(record, name) for name in NAMES):
         raise TypeError(f"loss must be a loss such as sgdnoise.squared_hinge (see sgdnoise.loss), got {record!r}")
     if not isinstance(record, SquaredHinge | Square | Logistic):

@@ -1,11 +1,11 @@
 r"""The learning problem: a mixture of two Gaussians, a one-layer network, a loss with a ridge.
 
 Data: :math:`y_\mu x_\mu = v/\sqrt N + \sqrt\Delta\,z_\mu` with :math:`v=(1,\dots,1)`, :math:`z_\mu` standard normal
-and :math:`\mu = 1\dots M = \alpha N`. The network minimises (Eq. 1 of the paper)
+and :math:`\mu = 1\dots P = \alpha N`. The network minimises (Eq. 1 of the paper)
 
 .. math:: L(w) = \sum_\mu \ell\Big(y_\mu \frac{x_\mu\cdot w}{\sqrt N}\Big) + \frac\lambda2 |w|^2
 
-with :math:`\ell(h) = \tfrac12 (\kappa - h)_+^2`. In place of data drawn from the model there may be given ones
+with :math:`\ell(h) = \tfrac12 (\kappa - h)_+^2`. You can also supply your own data
 (:meth:`Problem.from_data`).
 """
 
@@ -23,12 +23,12 @@ LARGEST = 1e12
 
 @dataclass(frozen=True, repr=False)
 class Problem:
-    r"""A learning problem: the model in the high-dimensional limit, or given data; immutable, checked when it is made.
+    r"""A learning problem: the model in the high-dimensional limit, or given data. Immutable; checked on creation.
 
     Parameters
     ----------
     alpha
-        Samples per feature, :math:`\alpha = M/N > 0`.
+        Samples per feature, :math:`\alpha = P/N > 0`.
     delta
         Variance of the data noise, :math:`\Delta > 0`.
     ridge
@@ -38,7 +38,7 @@ class Problem:
     init_variance
         Variance :math:`R_0 \ge 0` of each weight at time zero.
     loss
-        Loss per sample; the squared hinge unless another one is given (see :func:`~sgdnoise.loss`).
+        Loss per sample; the squared hinge by default (see :func:`~sgdnoise.loss`).
     data
         Given data; made by :meth:`from_data`.
 
@@ -73,23 +73,23 @@ class Problem:
         loss: Loss = squared_hinge,
         test: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> "Problem":
-        r"""Make a problem of given data: :math:`h_\mu = y_\mu x_\mu\cdot w/\sqrt N`, as everywhere.
+        r"""Make a problem from your own data: :math:`h_\mu = y_\mu x_\mu\cdot w/\sqrt N`, as in the model.
 
-        Simulation, sweeps, estimators, :func:`~sgdnoise.hessian_spectrum` and :func:`~sgdnoise.linear_response` take
-        it. Realisations share the data, and differ in their start and their batches. The theories of the model,
+        Simulation, sweeps, estimators, :func:`~sgdnoise.hessian_spectrum` and :func:`~sgdnoise.linear_response` accept
+        it. Realisations share the data and differ in their start and their batches. The theories of the model,
         :func:`~sgdnoise.solve_dmft` and :func:`~sgdnoise.solve_statics`, refuse it.
 
         Parameters
         ----------
         X
-            Inputs (samples, features), of any real type. It is not copied here, and must not be changed any more. A
-            constant column is a bias; a column of zeros is a weight that feels the ridge only.
+            Inputs (samples, features), of any real type. They are not copied, so do not change them afterwards. A
+            constant column acts as a bias; a column of zeros gives a weight on which only the ridge acts.
         y
             Labels, +1 and -1.
         ridge, margin, init_variance, loss
             As for the model.
         test
-            ``(X_test, y_test)``, of which ``error`` is the misclassified fraction; without it ``error`` is NaN.
+            ``(X_test, y_test)``; ``error`` is the misclassified fraction of this set, and NaN without one.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class Problem:
 
 
 def check_problem(problem: object, theory: str = "") -> None:
-    """Refuse what is no problem and, for a ``theory`` of the model, given data."""
+    """Refuse anything but a problem and, for a ``theory`` of the model, given data."""
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a sgdnoise.Problem, got {problem!r}")
     if theory and problem.data is not None:

@@ -1,7 +1,7 @@
 r"""Where training ends: the ridge minimiser in the high-dimensional limit, without sampling.
 
 Gradient descent ends at the minimum of Eq. (1) of the paper. The gradient of SGD is on average :math:`b` times the
-data term plus the whole ridge, so that with a small learning rate it ends at the minimum with :math:`\lambda`
+data term plus the whole ridge, so with a small learning rate it converges to the minimum with :math:`\lambda`
 replaced by :math:`\rho=\lambda/b`; where the gradient is the mean over the batch, :math:`\rho=\lambda`. Order
 parameters of that minimum, with :math:`u\sim N(m,\Delta q)` and :math:`k=1+\Delta V`:
 

@@ -1,33 +1,33 @@
-r"""Which waiting times of a run are stationary: those for which the data exclude a drift that would matter.
+r"""Which waiting times of a run are stationary: those for which the data exclude a relevant drift.
 
 A run that has not forgotten its start has no temperature. With :math:`B=|w(t)-w(t_w)|^2/2N`, the displacement is
 exactly
 
 .. math:: C(t_w,t_w)-C(t,t_w)=B-\tfrac12[q(t)-q(t_w)] .
 
-The squared displacement :math:`B` shows a drift best. What
-the weights still have to travel adds to it; the part of the weights that never moves is in the norm :math:`q`, which it
-makes noisy, and not in :math:`B`.
+The squared displacement :math:`B` shows a drift best. The distance that the weights still have to travel adds to it,
+whereas the part of the weights that never moves enters the norm :math:`q` only, and makes it noisy.
 
-**Test.** What is left of the start fades within the relaxation time :math:`\tau` of the run: the lag :math:`h` at which
-displacement and response have :math:`x(2h)-x(h)=x(h)/e`, as an exponential has (of the two, the longer). For each
+**Test.** The memory of the start decays within the relaxation time :math:`t_r` of the run. We define it as the lag
+:math:`u` at which :math:`x(2u)-x(u)=x(u)/e`, as for an exponential, and take the longer of the values for displacement
+and response. For each
 first waiting time, displacement and response are divided by their means, averaged over three lags (a quarter, half and
 the whole of the longest), and fitted in every realisation by
 
-.. math:: x(t_w) = x + e\,\exp(-t_w/\tau) .
+.. math:: x(t_w) = x + e\,\exp(-t_w/t_r) .
 
 The fit begins two relaxation times before the first waiting time, where a drift is larger. The mean of the second term
-over the waiting times that would be used is the bias of the temperature; its error is from its spread over
-realisations. The first waiting time is accepted if, for displacement and for response, this bias *plus its standard
-error* is at most half the error of the temperature, or at most ``drift_tolerance`` times the temperature. All
-waiting times from there on are used. If none is accepted, :class:`~sgdnoise.NotStationaryError` is raised: a run that
-is too short or too noisy cannot show that it is stationary.
+over the waiting times in question is the bias of the temperature; the spread over realisations gives its error. The
+first waiting time is accepted if, for displacement and for response, this bias *plus its standard error* is at most
+half the error of the temperature, or at most ``drift_tolerance`` times the temperature. All waiting times from there on
+are used. If none is accepted, :class:`~sgdnoise.NotStationaryError` is raised: a run that is too short or too noisy
+cannot show that it is stationary.
 
 **Rates.** The chapter on temperature measures how often a long run is refused, how often a short run is accepted, and
 how the bias compares with the quoted error.
 
-Waiting times that the caller names are used as they are, unless the bias exceeds what is allowed by two standard
-errors. With a single waiting time only the norm can be looked at. With a single realisation there are no errors: the
+Waiting times given by the caller are used unless the bias exceeds the allowed value by two standard errors. With a
+single waiting time only the norm can be tested. With a single realisation there are no errors: the
 largest difference between waiting times takes their place, and only ``drift_tolerance`` is allowed.
 """
 
@@ -52,7 +52,7 @@ FLOOR = 1e-12
 
 
 class Drift(NamedTuple):
-    """What a drift does to the temperature, as a part of it: bias, its standard error, and what is allowed."""
+    """Effect of a drift on the temperature, as a fraction: the bias, its standard error, and the allowed bias."""
 
     bias: Array
     error: Array

@@ -1,15 +1,15 @@
 r"""The effective temperature of a stationary run: one number with an error and a window, or a refusal.
 
-Three definitions, which agree in equilibrium and nowhere else:
+Three definitions, which agree in equilibrium only:
 
 ``line``
     Slope of the least-squares line through the FDT curve over a window of lags; the paper's choice for vanilla SGD.
 ``tail``
-    Slope of the last few points of the window; the paper's choice for persistent SGD, where the slope at short lag is
-    that of a frozen batch. The window ends at the longest lag where that slope is known to 10 per cent.
+    Slope of the last few points of the window; the paper's choice for persistent SGD, where the slope at short lag
+    belongs to a frozen batch. The window ends at the longest lag where that slope is known to 10 per cent.
 ``chord``
     :math:`T_\mathrm{int} = [C(t_w,t_w)-C(\infty)]/\chi(\infty)`, the slope of the chord of the whole curve. It is half
-    the squared distance between two stationary replicas over the static susceptibility, and exists where the others
+    the squared distance between two stationary replicas over the static susceptibility, and exists even if the others
     do not.
 
 **The window is part of the number.** Out of equilibrium each mode has a temperature of its own, and the window of lags
@@ -21,9 +21,9 @@ any other: for a mode on its own it lies on the line exactly, at any learning ra
 (``sgdnoise.linear_response``). A fit without it is a fit over another window, which begins at the first step and
 does not see modes that relax within that step. Near the full batch these are most of the curve.
 
-Each is refused, by :class:`NoPlateauError`, where its own premise fails: ``line`` where the curve is not straight,
-``tail`` where the slope still changes with the lag, ``chord`` where the curve has not reached its end. All are refused,
-by :class:`NotStationaryError`, where the data cannot exclude a drift (``sgdnoise.stationarity``).
+Each method raises :class:`NoPlateauError` if its premise fails: ``line`` if the curve is not straight, ``tail`` if the
+slope still changes with the lag, ``chord`` if the curve has not reached its end. All raise
+:class:`NotStationaryError` if the data cannot exclude a drift (``sgdnoise.stationarity``).
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ RESOLVED = 1e-6
 
 @dataclass(frozen=True)
 class Temperature:
-    """An effective temperature and what it rests on.
+    """An effective temperature, with the window and the curve behind it.
 
     Parameters
     ----------
@@ -111,16 +111,16 @@ def local_temperature(
     dataset
         Result of either engine.
     lags
-        Lags where the slope is wanted; None for every lag up to the longest that the run allows.
+        Lags at which to compute the slope. None: every lag up to the longest that the run allows.
     waiting_times
-        Waiting times to use; None for all from the first at which a drift is excluded.
+        Waiting times to use. None: all, beginning with the first at which the data exclude a drift.
     window
-        The slope is that of the least-squares line through so many points on either side of the lag.
+        Number of points on either side of the lag that enter the least-squares line.
     symmetric
         Use the squared displacement :math:`|w(t)-w(t_w)|^2/2N` for :math:`C(t_w,t_w)-C(t,t_w)`: the same in a
         stationary state, and several times less noisy in both engines.
     drift_tolerance
-        By how much a drift may move the temperature, as a part of it, however small its error is.
+        Largest allowed shift of the temperature by a drift, as a fraction, however small the statistical error.
 
     Returns
     -------
@@ -171,25 +171,25 @@ def effective_temperature(
         Shortest and longest lag of the window, both included, lag zero too. None: ``(0, 2.5)`` for ``line``, for the
         others from 0 to the longest lag that leaves waiting times from the middle of the run on.
     waiting_times
-        Waiting times to average over; None for all from the first from which on the data exclude a drift that would
-        move the temperature by more than half its error (``sgdnoise.stationarity``).
+        Waiting times to average over. None: all, beginning with the first after which the data exclude a drift that
+        would shift the temperature by more than half its error (``sgdnoise.stationarity``).
     points
-        How many points make the tail.
+        Number of points in the tail.
     symmetric
         Use the squared displacement :math:`|w(t)-w(t_w)|^2/2N` for :math:`C(t_w,t_w)-C(t,t_w)`: the same in a
         stationary state, and several times less noisy in both engines.
     tolerance
         Largest accepted ``variation``; None for 0.15 (``line``), 0.3 (``tail``) or 0.05 (``chord``).
     drift_tolerance
-        By how much a drift may move the temperature, as a part of it, however small its error is.
+        Largest allowed shift of the temperature by a drift, as a fraction, however small the statistical error.
 
     Raises
     ------
     NotStationaryError
-        When a drift is excluded from no waiting time on, or those that were asked for show one.
+        If the data exclude a drift at no waiting time, or show one at the given waiting times.
     NoPlateauError
-        When the variation exceeds the tolerance by more than two of its standard errors. Both carry the ``estimate``,
-        its curve and the slope of that against lag.
+        If the variation exceeds the tolerance by more than two of its standard errors. Both exceptions carry the
+        ``estimate``, its curve and the slope against lag.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 r"""Solve the dynamical mean-field theory: what :func:`sgdnoise.simulate` gives in the limit of many features.
 
-The theory is exact for :math:`N\to\infty` at fixed :math:`\alpha=M/N` and any learning rate. Its averages are over
-single samples with their Gaussian fields, and are estimated from a population of ``paths`` such samples. The only
-error is that of sampling, and the spread over independent populations measures it.
+The theory is exact for :math:`N\to\infty` at fixed :math:`\alpha=P/N` and any learning rate. Its averages are over
+single samples with their Gaussian fields, and are estimated from a population of ``paths`` such samples. Sampling is
+the only source of error; the spread over independent populations measures it.
 """
 
 import time as clock
@@ -85,8 +85,8 @@ def solve_dmft(
     realisations
         Independent populations. The error of a mean over them is their standard deviation over their square root.
     seed
-        Any whole number from 0 up to 2^63 - 1; the same seed gives the same bits, whatever the threads. A realisation
-        depends on the seed and on its own number only.
+        Any whole number from 0 up to 2^63 - 1; the same seed gives the same bits for any number of threads. A
+        realisation depends on the seed and on its own number only.
     method
         ``"causal"``: one forward pass. ``"iterative"``: the iteration of the paper, for comparison; with the same seed
         it settles on the same solution.

@@ -13,14 +13,14 @@ A sampling process is a record (see :mod:`sgdnoise.parts`) with scalar methods, 
     Whether samples of one state share the unit interval equally (below) instead of drawing ``u`` independently. By
     default they do not.
 ``covariance``
-    A property, not needed by the engines: the autocovariance of the weight, a :class:`Covariance`. Without it
-    :func:`~sgdnoise.linear_response` does not know the process.
+    Optional property: the autocovariance of the weight, a :class:`Covariance`. The engines do not need it, but
+    :func:`~sgdnoise.linear_response` does.
 
 Random numbers are a function of the key of a column, the sample and the step, so they can be drawn in any order and by
-any thread. Where samples of one state *share* the unit interval, their random numbers are
-:math:`u_i=(\pi(i)+v)/n` with a random permutation :math:`\pi` of the :math:`n` samples and one uniform :math:`v`. Each
-:math:`u_i` alone is uniform, but any event happens to as many samples as expected, rounded up or down. That is how an
-epoch is split into equal batches, and how the theory draws populations with less noise.
+any thread. Where samples of one state *share* the unit interval, their random numbers are :math:`u_i=(\pi(i)+v)/n` with
+a random permutation :math:`\pi` of the :math:`n` samples and one uniform :math:`v`. Each :math:`u_i` alone is uniform,
+but any event happens to the expected number of samples, rounded up or down. That is how an epoch is split into equal
+batches, and how the theory draws populations with less noise.
 """
 
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -220,7 +220,7 @@ def expected_weights(step: int, batches: Batches, out: Array) -> None:
 
 
 def check(process: Any) -> None:
-    """Refuse what is no sampling process, or one whose functions do not fit together."""
+    """Refuse anything but a sampling process whose functions are consistent with each other."""
     kind = parts.name_of(process)
     if not parts.is_part(process) or not hasattr(process, "draw"):
         raise TypeError(f"sampling must return a sampling process (see sgdnoise.sampling), got {process!r}")

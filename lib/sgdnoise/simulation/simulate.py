@@ -4,7 +4,7 @@ r"""Finite-size training runs: the update rule of the paper (Eq. 2) on sampled d
 
 from :math:`w(0)\sim\mathcal N(0, R_0\,I_N)`.
 
-Time index: the value at ``time[k]`` is that of the weights after ``k`` steps; the step from ``k`` to ``k+1`` uses the
+Time index: the value at ``time[k]`` belongs to the weights after ``k`` steps; the step from ``k`` to ``k+1`` uses the
 batch ``s(k)``. Random numbers: ``seed`` spawns one stream per realisation, and each of those one for the data, one
 for the start, one per replica for the batches and one for the probes of the response. They depend on ``seed`` and on
 the realisation only: two algorithms run with the same seed see the same data, and their difference is paired.
@@ -60,9 +60,9 @@ def simulate(
     Parameters
     ----------
     problem
-        What is learned.
+        The learning problem.
     algorithm
-        How the batches are drawn.
+        The algorithm.
     learning_rate
         Step :math:`dt`.
     duration
@@ -71,12 +71,12 @@ def simulate(
         Number of weights :math:`N`, 1000 by default; the number of samples is :math:`\alpha N`, rounded. Given data
         have their own numbers of both.
     replicas
-        1, or 2 runs with the same data and the same start but independent batches; observables are then the mean
-        of the two, and ``distance`` tells them apart.
+        1, or 2 runs with the same data and the same start but independent batches; observables are then means
+        over the two, and ``distance`` is the distance between them.
     realisations
-        Independent data sets; of given data, independent starts and batches.
+        Independent data sets, or independent starts and batches for given data.
     seed
-        Any whole number from 0 up to 2^63 - 1; the same seed gives the same bits, whatever ``workers``.
+        Any whole number from 0 up to 2^63 - 1; the same seed gives the same bits for any ``workers``.
     waiting_times
         Times :math:`t_w` from which ``correlation`` :math:`C(t,t_w) = w(t)\cdot w(t_w)/N` and ``integrated_response``
         :math:`\chi(t,t_w)` are measured: the sum of :math:`dt\,R(t',t_w)` over :math:`t_w<t'\le t`, where
@@ -85,23 +85,23 @@ def simulate(
         A replica stops, and keeps its weights, as soon as :math:`|\tilde\nabla L|^2/(bN)` of its stochastic gradient is
         at most this (the paper: 1e-10). Its ``stopping_time`` is in the dataset, NaN where it never stopped.
     record_every
-        Record every so many steps; the last step is recorded in any case.
+        Record every n-th step; the last step is always recorded.
     loss_every
-        Record ``loss``, ``unsatisfied`` and the error of a test set, which need every sample, every so many steps only
-        (NaN between).
+        Record ``loss``, ``unsatisfied`` and the error of a test set, which need every sample, at every n-th step only
+        (NaN in between).
     probes
         Random probes from which the response is estimated.
     precision
         ``"single"`` or ``"double"`` for data and gradients; weights are always kept in double precision. ``"auto"``
-        takes single where noise is far above it: with a ridge and more samples than features.
+        chooses single where the noise far exceeds its rounding: with a ridge and more samples than features.
     directions
         Vectors :math:`u`, (directions, features), for which ``projection`` :math:`w\cdot u` is recorded.
     on_divergence
         ``"raise"`` a :class:`DivergedError`, or ``"mark"``: all values are NaN and the attribute ``diverged`` says why.
     workers
-        Threads, each with a data set of its own; by default one a core.
+        Threads, each with its own data set; one per core by default.
     progress
-        Show how far the run has come; by default on a terminal, after a few seconds.
+        Show a progress bar; by default on a terminal, after a few seconds.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def simulate(
         with dimensions (realisation, time); with waiting times, ``correlation``, ``integrated_response`` and, if every
         step is recorded, ``response`` (realisation, waiting_time, time), NaN before the waiting time; with a
         stopping rule, ``stopping_time`` (realisation, replica); with directions, ``projection`` (realisation,
-        direction, time). Given data have no ``magnetization``, and ``error`` is that of the test set.
+        direction, time). Given data have no ``magnetization``, and ``error`` refers to the test set.
 
     Raises
     ------
@@ -171,10 +171,9 @@ def simulate_paired(
 ) -> list[xr.Dataset]:
     """Train several algorithms, or one at several learning rates, on the same data sets.
 
-    The result is that of one :func:`simulate` a run, bit for bit, and comes sooner: every data set is drawn once and
-    every part of it is read once a step for all runs. Runs on the same data from the same start are paired, so that
-    their differences have smaller errors than either. All options are those of :func:`simulate`, and hold for every
-    run.
+    The result is bit for bit that of one call of :func:`simulate` per run, but faster: every data set is drawn once and
+    every part of it is read once a step for all runs. Runs on the same data from the same start are paired: their
+    difference has a smaller error than either run. The options are those of :func:`simulate` and apply to every run.
 
     Parameters
     ----------

@@ -60,9 +60,9 @@ def sweep(
 ) -> xr.Dataset:
     """Call a function at every point of a grid and put the results together, with the parameters as coordinates.
 
-    Each result is kept in a store, under a key made of the function, its parameters, the seed and the code behind it.
-    A call computes what the store does not have: after an interruption it goes on where it was, with one more value
-    in the grid it computes that one. The result does not depend on the number of workers nor on what was stored.
+    Each result is kept in a store, under a key made of the function, its parameters, the seed and the code behind it. A
+    call computes what the store does not have: after an interruption it resumes, and for a new value in the grid it
+    computes only the new points. The result does not depend on the number of workers nor on what was stored.
 
     Parameters
     ----------
