@@ -205,8 +205,9 @@ def chord(
     options = {"replicas": 2, "waiting_times": [wait], "probes": 4, "loss_every": 1000, "seed": seed}
     run = simulate(problem, SGD(batch, gradient=gradient, momentum=momentum), learning_rate, end, **options, **size)
     response = run.integrated_response.isel(waiting_time=0).sel(time=slice(end - 0.5, None))
-    square: xr.DataArray = (run.distance.sel(time=slice(wait, None)) ** 2).mean("time")
-    return 0.5 * square / response.mean("time")
+    square = (run.distance.sel(time=slice(wait, None)) ** 2).mean("time")
+    temperature: xr.DataArray = 0.5 * square / response.mean("time")
+    return temperature
 
 
 def pairs(settings: Sequence[tuple[float, float]], distance: xr.DataArray, fraction: xr.DataArray) -> dict[str, Any]:
