@@ -25,6 +25,11 @@
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+margins = [0.5, 1.0, 2.0]  # in the UNSAT phase
+lags = [0.25, 0.5, 1.0, 2.0, 3.0]  # at which slopes are read
+rate = 0.2  # learning rate on separable data
+batch = 0.3  # where the threshold of the stopping rule varies
+persistence = 2.0  # the same
 
 # %% tags=["hide-input"]
 # Set up.
@@ -78,7 +83,7 @@ def quote(value, error, digits=None):
 # Write the table.
 steady = {"drift_tolerance": 1e3} if profile == "smoke" else {}
 rows = []
-for margin in (0.5, 1.0, 2.0):
+for margin in margins:
     problem = sn.Problem(alpha=6, margin=margin, init_variance=margin**2)
     point = [
         {
@@ -119,7 +124,6 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 
 # %% tags=["hide-input"]
 # Write the table.
-lags = (0.25, 0.5, 1.0, 2.0, 3.0)
 cases = {
     r"vanilla, $b=0.1$": (sn.Problem(alpha=6), sn.SGD(batch=0.1), 0.1),
 }
@@ -127,9 +131,9 @@ for b, tau in ((0.1, 2.0), (0.2, 2.0), (0.3, 2.0), (0.3, 8.0)):
     slow = sn.PersistentSGD(batch=b, persistence=tau)
     cases[rf"p-SGD, $b={b:g}$, $\tau={tau:g}$"] = (sn.Problem(alpha=8), slow, 0.05)
 rows = []
-for name, (problem, algorithm, rate) in cases.items():
-    linear = sn.linear_response(problem, algorithm, rate, duration=10.0)
-    slopes = sn.local_temperature(linear, lags=lags).slope.values
+for name, (problem, algorithm, step) in cases.items():
+    linear = sn.linear_response(problem, algorithm, step, duration=10.0)
+    slopes = sn.local_temperature(linear, lags=tuple(lags)).slope.values
     plateau = linear.attrs["plateau_temperature"]
     rows.append([name, *(f"{slope:.3g}" for slope in slopes)])
     rows[-1] += [
@@ -154,7 +158,7 @@ show(
 separable = sn.Problem(alpha=0.5, delta=0.5, ridge=0.0, margin=1.0)
 pairs = [
     (0.3, 0.5),
-    (0.3, 0.2 / 0.3),
+    (0.3, rate / 0.3),
     (0.3, 1.0),
     (0.3, 2.0),
     (0.3, 8.0),
@@ -166,7 +170,7 @@ pairs = [
 def train(algorithm, threshold, duration, seed, **size):
     """Two replicas on separable data, at the stopping rule or after a given time."""
     options = {"replicas": 2, "stop_gradient": threshold, "record_every": 5000} | size
-    run = sn.simulate(separable, algorithm, 0.2, duration, seed=seed, **options)
+    run = sn.simulate(separable, algorithm, rate, duration, seed=seed, **options)
     kept = ["distance", "unsatisfied"] + (["stopping_time"] if threshold else [])
     return run[kept].isel(time=-1, drop=True)
 
@@ -186,7 +190,7 @@ ends = {
 }
 
 # %% tags=["hide-input"]
-# Write the table, and test a claim.
+# Write the table.
 rows = []
 for b, tau in pairs:
     euler, exact = (ends[b, tau, embedding] for embedding in ("euler", "exact"))
@@ -194,8 +198,8 @@ for b, tau in pairs:
         [
             f"{b:g}",
             f"{tau:.3g}",
-            f"{1 - 0.2 / (b * tau):+.2f}",
-            f"{np.exp(-0.2 / (b * tau)):+.2f}",
+            f"{1 - rate / (b * tau):+.2f}",
+            f"{np.exp(-rate / (b * tau)):+.2f}",
         ]
     )
     for name in ("distance", "unsatisfied"):
@@ -215,6 +219,9 @@ show(
     ],
     rows,
 )
+
+# %% tags=["claims", "hide-input"]
+# Test a claim.
 unsat = network_size | {
     "problem": sn.Problem(alpha=6),
     "learning_rate": 0.1,
@@ -310,7 +317,7 @@ for name in ("distance", "unsatisfied"):
 
 # %%
 thresholds = (1e-6, 1e-8, 1e-10, 1e-12)
-algorithm = sn.PersistentSGD(batch=0.3, persistence=2.0)
+algorithm = sn.PersistentSGD(batch=batch, persistence=persistence)
 by_threshold = {threshold: end(algorithm, threshold) for threshold in thresholds}
 
 # %% tags=["hide-input"]

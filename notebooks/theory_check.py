@@ -3,7 +3,7 @@
 #   expected_seconds:
 #     paper: 458
 #     smoke: 22
-#     standard: 213
+#     standard: 120
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -26,6 +26,12 @@
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+alpha = 6.0  # samples per feature in the UNSAT phase
+sat_alpha = 1.5  # and in the SAT phase
+rate = 0.1  # learning rate in the UNSAT phase
+sat_rate = 0.2  # and in the SAT phase
+batch = 0.3  # fraction of the samples in the batch
+persistence = 2.0  # mean time that a sample spends out of it, with p-SGD
 
 # %% tags=["hide-input"]
 # Set up.
@@ -41,8 +47,8 @@ from sgdnoise.report import claim, glue, publish
 plotting.use_style()
 size = {
     "smoke": {"paths": 600, "realisations": 4, "features": 120, "runs": (8, 16)},
-    "standard": {"paths": 4000, "realisations": 8, "features": 800, "runs": (48, 192)},
-    "paper": {"paths": 10_000, "realisations": 12, "features": 1000, "runs": (60, 240)},
+    "standard": {"paths": 4000, "realisations": 8, "features": 400, "runs": (96, 384)},
+    "paper": {"paths": 10_000, "realisations": 12, "features": 800, "runs": (96, 384)},
 }[profile]
 population = {
     "paths": size["paths"],
@@ -96,8 +102,8 @@ glue("exact", f"{deviation:.0e}")
 # in proportion to $dt$. The combination $2x_{dt/2}-x_{dt}$ of two learning rates removes this shift.
 
 # %%
-problem = sn.Problem(alpha=6)
-rates, ends = (0.1, 0.05), {}
+problem = sn.Problem(alpha=alpha)
+rates, ends = (rate, rate / 2), {}
 for algorithm in (sn.GD(), sn.SGD(batch=0.5)):
     for dt in rates:
         options = population | {"seed": seed + round(1 / dt), "waiting_times": [0.0]}
@@ -140,7 +146,7 @@ for axes, (quantity, label) in zip(row, named.items(), strict=True):
         look |= {"markerfacecolor": "white", "name": f"{name}, limit"}
         plotting.curve(axes, 0.0, value, error, **look)
         worst.append((abs(value - exact) / error, quantity, name, value, error, exact))
-    axes.set(xlabel="learning rate $dt$", ylabel=label, xlim=(-0.01, 0.11))
+    axes.set(xlabel="learning rate $dt$", ylabel=label, xlim=(-0.1 * rate, 1.1 * rate))
 row[0].legend()
 publish("ends", figure)
 glue("compared", len(worst))
@@ -177,12 +183,17 @@ glue("farthest_sigma", f"{sigma:.1f}")
 # %%
 algorithms = {
     "GD": sn.GD(),
-    "SGD": sn.SGD(batch=0.3),
-    "p-SGD": sn.PersistentSGD(batch=0.3, persistence=2.0),
+    "SGD": sn.SGD(batch=batch),
+    "p-SGD": sn.PersistentSGD(batch=batch, persistence=persistence),
 }
+# Both are 60 steps long, with waiting times after a third of them.
 phases = {
-    "UNSAT": (sn.Problem(alpha=6), 0.1, 6.0),
-    "SAT": (sn.Problem(alpha=1.5, ridge=0, init_variance=0.3), 0.2, 12.0),
+    "UNSAT": (sn.Problem(alpha=alpha), rate, 60 * rate),
+    "SAT": (
+        sn.Problem(alpha=sat_alpha, ridge=0, init_variance=0.3),
+        sat_rate,
+        60 * sat_rate,
+    ),
 }
 solved, trained = {}, {}
 for (phase, (problem, dt, duration)), count in zip(
@@ -313,6 +324,8 @@ for axes, (phase, quantity) in zip(row, pairs, strict=True):
     overlay(axes, phase, quantity, two_time[quantity])
 row[0].legend()
 publish("two_time", figure)
+# %% tags=["claims", "hide-input"]
+# Test the claim.
 # Not the loss, which goes to zero on separable data: no place for per cents.
 late = {
     f"{WORDS[quantity]} of {name} in the {phase} phase": late_deviation(
@@ -387,12 +400,14 @@ claim(
 
 # %%
 options = population | {"paths": min(size["paths"], 2000), "realisations": 2}
-causal = sn.solve_dmft(phases["UNSAT"][0], algorithms["SGD"], 0.1, 4.0, **options)
+causal = sn.solve_dmft(
+    phases["UNSAT"][0], algorithms["SGD"], rate, 40 * rate, **options
+)
 iterated = sn.solve_dmft(
     phases["UNSAT"][0],
     algorithms["SGD"],
-    0.1,
-    4.0,
+    rate,
+    40 * rate,
     method="iterative",
     tolerance=1e-5,
     **options,
@@ -434,7 +449,7 @@ theory = theory.squeeze(("point", "seed")).sel(waiting_time=slice(3.0, None))
 steady = {"drift_tolerance": 1e3} if profile == "smoke" else {}
 temperature = sn.effective_temperature(theory, "line", (0.0, 2.5), **steady)
 
-# %% tags=["remove-cell"]
+# %% tags=["claims", "remove-cell"]
 temperature = Estimate.of(temperature)
 glue("temperature", f"{temperature:.5f}")
 for batch in (0.4, 0.99):

@@ -1,6 +1,12 @@
-"""What several test files share: a smoke-profile book built in a copy of the project, and a browser to read it."""
+"""What several test files share: a book built in a copy of the project, or the finished one, and a browser to read it.
 
+The copy has all pages of prose and four notebooks, in the smoke profile; of the others it has the titles and the
+equations, so that links lead somewhere. ``make looks`` has the same tests read the book that ``make book`` has made.
+"""
+
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,9 +17,10 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from bookbuild import printing
+from bookbuild import notebooks, printing
 from bookbuild.book import STAMP
-from bookbuild.paths import HTML, ROOT
+from bookbuild.paths import HTML, LEDGER, ROOT
+from bookbuild.texts import read_yaml
 
 # A shell that starts `make test` in the background has it ignore interrupts, and so would all that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -21,6 +28,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 BUILDER = "test_book.py"  # begins early, and builds the book that other files read
 LONGEST = "test_live_page.py"  # of those: it waits for pictures that move
+# A table with bands over time, the live page, a drawing without numbers, a notebook that is run elsewhere.
+KEPT = ("the_model", "live", "memory", "fig10_phases")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--built", action="store_true", help="read the book that is in _build, and no copy")
 
 
 def pytest_collection_modifyitems(items):
@@ -108,18 +121,43 @@ def run(project: Path, *words: str, **more: str) -> subprocess.CompletedProcess[
     return subprocess.run(command, cwd=project, env=environment(project, **more), check=False, **options)
 
 
+EQUATION = re.compile(r"^\$\$\n.*?^\$\$ \([\w-]+\)$", re.MULTILINE | re.DOTALL)
+
+
+def shortened_project(folder: Path) -> Path:
+    """Copy the project with all prose and few notebooks; a page with the title and equations stands for each other."""
+    project = copy_project(folder)
+    gone = [notebook for notebook in notebooks.read_all() if notebook.name not in KEPT]
+    for notebook in gone:
+        (project / "notebooks" / f"{notebook.name}.py").unlink()
+        text = "\n\n".join(cell.source for cell in notebook.convert().cells if cell.cell_type == "markdown")
+        page = [text.partition("\n")[0], "Words. " * 50, *EQUATION.findall(text)]
+        (project / "notebooks" / f"{notebook.name}.md").write_text("\n\n".join(page))
+    names = "|".join(notebook.name for notebook in gone)
+    for path in (project / "book").glob("*.md"):
+        text = re.sub(rf"{{glue:text}}`/notebooks/({names})\.py::[\w-]+`", "a number", path.read_text())
+        text = re.sub(rf"/_build/figures/({names})\.[\w-]+\.svg", "/_build/figures/the_model.training.svg", text)
+        path.write_text(text)
+    claims = [claim for claim in read_yaml(LEDGER) if Path(claim["page"]).name in KEPT]
+    (project / "book" / "claims.yml").write_text(json.dumps(claims))
+    return project
+
+
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory):
-    """A copy of the project with a finished smoke-profile book, and a copy of that book which nobody builds anew.
+def finished(tmp_path_factory, request):
+    """A project with a finished book, and that book: a copy of its own which nobody builds anew.
 
     Test processes share the project: the first to come builds it, the others wait.
     """
+    if request.config.getoption("--built"):
+        assert (HTML / STAMP).is_file(), "there is no finished book to look at; `make looks` builds it first"
+        return ROOT, HTML
     place = tmp_path_factory.getbasetemp()
     place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
     project, book = place / "sgdnoise", place / "finished"
     with FileLock(place / "project.lock"):
         if not book.exists():
-            copy_project(project)
+            shortened_project(project)
             assert run(project, "pair").returncode == 0  # copies for Jupyter must not disturb the build
             done = run(project, "book", "--profile", "smoke")
             assert done.returncode == 0, done.stderr
@@ -134,17 +172,27 @@ def project(finished):
 
 
 @pytest.fixture(scope="session")
+def source(finished):
+    """The project that the book was made in, to be read."""
+    return finished[0]
+
+
+@pytest.fixture(scope="session")
 def html(finished):
     """The rendered book."""
     return finished[1]
 
 
 @pytest.fixture(scope="session")
-def built():
-    """The book that was built in this folder, of whatever profile, and which nothing here changes."""
-    if not (HTML / STAMP).is_file():
-        pytest.fail("there is no finished book to look at; `make looks` builds it first")
-    return HTML
+def profile(html):
+    """The profile of the rendered book."""
+    return json.loads((html / STAMP).read_text())["profile"]
+
+
+@pytest.fixture(scope="session")
+def notebook_pages(html):
+    """The pages of the book that are notebooks, by name."""
+    return [f"notebooks/{file.name.split('-')[0]}" for file in sorted((html / "downloads").glob("*.ipynb"))]
 
 
 @pytest.fixture(scope="module")

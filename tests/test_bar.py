@@ -5,8 +5,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tqdm import tqdm
 
 from sgdnoise import progress
+from sgdnoise.sweep.executors import Processes
 
 
 class Terminal(io.StringIO):
@@ -65,6 +67,16 @@ def test_threads_may_share_it(monkeypatch):
             assert bar.n == 40_000
     finally:
         sys.setswitchinterval(switch)
+
+
+def locks():
+    return {type(kind.get_lock()).__name__ for kind in (tqdm, progress._Bar)}
+
+
+@pytest.mark.endtoend
+def test_a_process_has_no_semaphore_to_leave_behind():
+    with Processes(1) as processes:
+        assert processes.submit(locks).result() == {"RLock"}
 
 
 def test_the_build_of_the_book_reads_a_file(monkeypatch, tmp_path):

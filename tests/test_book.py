@@ -17,7 +17,6 @@ from bookbuild.texts import Refusal
 pytestmark = pytest.mark.endtoend
 
 PARSED = functools.cache(check.Page)
-NOTEBOOK_PAGES = [page for page in check.toc_pages() if page.startswith("notebooks/")]
 
 
 def executed(project, name="the_model"):
@@ -25,8 +24,9 @@ def executed(project, name="the_model"):
     return path
 
 
-def test_every_figure_has_alt_text_and_a_caption(html):
-    for page in NOTEBOOK_PAGES:
+@pytest.mark.reads
+def test_every_figure_has_alt_text_and_a_caption(html, notebook_pages):
+    for page in notebook_pages:
         text = (html / f"{page}.html").read_text()
         for tag in re.findall(r"<img[^>]*_images[^>]*>", text):
             alt = re.search(r'alt="([^"]*)"', tag).group(1)
@@ -37,10 +37,11 @@ def test_every_figure_has_alt_text_and_a_caption(html):
         assert text.count("<figure") == text.count("<figcaption") > 0
 
 
-def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html):
+@pytest.mark.reads
+def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html, notebook_pages):
     numbers = {
         page: re.findall(r'caption-number">Figure (\w+)', (html / f"{page}.html").read_text())
-        for page in NOTEBOOK_PAGES
+        for page in notebook_pages
     }
     for page, found in numbers.items():
         name = page.removeprefix("notebooks/")
@@ -54,8 +55,9 @@ def test_figures_of_the_paper_have_its_numbers_and_ours_have_letters(html):
     assert len(set(every)) == len(every)
 
 
-def test_every_figure_offers_its_files_and_every_page_its_notebook(html):
-    for page in NOTEBOOK_PAGES:
+@pytest.mark.reads
+def test_every_figure_offers_its_files_and_every_page_its_notebook(html, notebook_pages):
+    for page in notebook_pages:
         text = (html / f"{page}.html").read_text()
         links = PARSED(text).downloads
         diagrams = 1 if page.endswith("/memory") else 0  # a drawing without numbers
@@ -65,6 +67,7 @@ def test_every_figure_offers_its_files_and_every_page_its_notebook(html):
         assert sum(link.endswith(".ipynb") for link in links) == 1, page
 
 
+@pytest.mark.reads
 def test_the_site_is_small(html):
     """All of it, with the archives of results; and the pages alone, without what they offer."""
     sizes = {path: path.stat().st_size for path in html.rglob("*") if path.is_file()}
@@ -72,16 +75,17 @@ def test_the_site_is_small(html):
     assert sum(size for path, size in sizes.items() if path.parent.name != "downloads") < 12e6
 
 
-def test_the_page_shows_the_parameters_that_were_used(html):
+@pytest.mark.reads
+def test_the_page_shows_the_parameters_that_were_used(html, profile):
     text = re.sub(r"<[^>]+>", "", (html / "notebooks/the_model.html").read_text())
-    assert 'profile = "smoke"' in text.replace("&quot;", '"')
-    assert 'profile = "standard"' not in text.replace("&quot;", '"')
+    assert re.findall('profile = "(\\w+)"', text.replace("&quot;", '"')) == [profile]
 
 
+@pytest.mark.reads
 def test_nothing_is_fetched_from_outside(html):
     """Every html, css and script of the book: no address that a browser would fetch by itself."""
     pages = sorted(html.rglob("*.html"))
-    assert len(pages) > len(NOTEBOOK_PAGES)
+    assert len(pages) > len(check.toc_pages())
     for page in pages:
         text = page.read_text()
         assert [address for address in PARSED(text).fetched if check.is_outside(address)] == [], page
@@ -138,6 +142,7 @@ def fetching(html):
 def read_once(project, monkeypatch):
     """The checks of the book, which parse a page that they have met before no second time."""
     monkeypatch.setattr(check.paths, "EXECUTED", project / "_build" / "executed")
+    monkeypatch.setattr(check.paths, "NOTEBOOKS", project / "notebooks")
     monkeypatch.setattr(check, "Page", PARSED)
 
 
@@ -304,6 +309,7 @@ def test_stale_copies_are_never_shown(project, monkeypatch):
         sphinx_ext.read_executed(text)
 
 
+@pytest.mark.reads
 def test_pages_name_no_machine(html):
     for page in html.rglob("*.html"):
         assert str(ROOT) not in page.read_text()

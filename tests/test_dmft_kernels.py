@@ -6,9 +6,10 @@ from naive_dmft import naive_dmft
 from simulated import weights_of
 
 import sgdnoise as sn
+from sgdnoise._threads import share_out
 from sgdnoise.algorithms import Descent
+from sgdnoise.dmft import noise, triangles
 from sgdnoise.dmft import paths as kernels
-from sgdnoise.dmft import triangles
 from sgdnoise.dmft.causal import solve_causal
 from sgdnoise.dmft.noise import draw_normals, orthogonalise
 from sgdnoise.dmft.paths import Active, Forces
@@ -142,12 +143,25 @@ def test_orthogonal_frame(paths, frame):
     np.testing.assert_array_equal(X[:, 0], 1.0)
 
 
+def test_a_frame_that_is_made_in_pieces_has_the_same_bits(monkeypatch):
+    """Large ones are: between two compiled calls an interrupt is heard."""
+    whole = draw_normals(300, 20, 2, True, np.random.SeedSequence(5))
+    calls = []
+    monkeypatch.setattr(noise, "AT_ONCE", 1)
+    monkeypatch.setattr(noise, "share_out", lambda kernel, *rest: (calls.append(kernel), share_out(kernel, *rest)))
+    pieces = draw_normals(300, 20, 2, True, np.random.SeedSequence(5))
+    assert len(calls) == 2 * 5  # products and combinations of 64 rows each
+    np.testing.assert_array_equal(pieces[0], whole[0])
+    np.testing.assert_array_equal(pieces[1], whole[1])
+
+
 def test_normals_have_exact_moments_together_with_h0():
     h0, xi = draw_normals(400, 5, 2, True, np.random.SeedSequence(5))
     X = np.column_stack([np.ones(400), h0, *xi[0].T, *xi[1].T])
     np.testing.assert_allclose(X.T @ X / 400, np.eye(12), atol=1e-6)
 
 
+@pytest.mark.statistical
 def test_in_batches_of_exact_numbers_a_path_switches_by_the_chain_whatever_its_past():
     chain, steps, paths = Chain(0.4, 0.3, 0.45), 4, 7
     keys = [stream_key(seed) for seed in np.random.SeedSequence(8).spawn(3000)]

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import nbformat
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from conftest import run, small_project
 from scipy import stats
 
-from bookbuild import ledger, paths, scorecard
+from bookbuild import ledger, paths, scorecard, seeds
 from bookbuild.ledger import Claim, Finding
 from bookbuild.sphinx_ext import templates
 from bookbuild.texts import Refusal
@@ -138,22 +139,50 @@ def test_a_notebook_reports_as_many_quantities_as_there_are_tests():
 
 
 def test_seeds_stand_side_by_side():
-    table = {"version": "1.0", "profile": "standard", "seeds": [0, 7]}
+    table = {"version": "1.0", "revision": "abc1234", "profile": "standard", "seeds": [0, 7]}
     table["claims"] = {"a": [4.0, 30.0], "b": [-3.5, -4.0], "c": [3.5, 2.5], "d": [1.0, -1.0]}
+    table |= {"open": ["d"], "others": ["new"]}
     environment = templates()
     environment.globals["seeds"] = lambda: table
     text = environment.from_string((paths.ROOT / "book" / "seeds.md").read_text(encoding="utf-8")).render()
     assert "| `a` | +4.0 | +30.0 | holds |" in text
     assert "| `b` | −3.5 | −4.0 | fails |" in text
-    assert text.count("| differs or open |") == 2
+    assert "| `c` | +3.5 | +2.5 | differs |" in text
+    assert "| `d` | +1.0 | −1.0 | left open |" in text
     assert "2 of 4 claims are decided in the same way by all 2 seeds" in text
     assert "It has 4 claims and\n8 verdicts" in text
+    assert "revision `abc1234`" in text
+    assert "1 claims are not in it" in text
+    assert "`new`" in text
 
 
-def test_the_stored_table_of_seeds_is_about_the_claims_of_the_ledger():
-    table = json.loads(paths.SEEDS.read_text(encoding="utf-8"))
-    assert set(table["claims"]) <= {entry.name for entry in ledger.read_ledger(paths.LEDGER)}
+def test_every_claim_is_in_the_stored_table_of_seeds_or_named_as_missing():
+    table = seeds.stored()
+    assert table["revision"]
+    names = {entry.name for entry in ledger.read_ledger(paths.LEDGER)}
+    assert set(table["claims"]) | set(table["others"]) == names
+    assert not set(table["claims"]) & set(table["others"])
     assert all(len(sigmas) == len(table["seeds"]) for sigmas in table["claims"].values())
+
+
+def test_all_seeds_of_the_stored_table_decide_as_recorded():
+    table = seeds.stored()
+    for entry in ledger.read_ledger(paths.LEDGER):
+        for sigma in table["claims"].get(entry.name, ()):
+            ledger.check([entry], {entry.name: Finding(entry.name, "x", sigma=sigma)}, table["profile"])
+
+
+def test_a_claim_with_other_tests_is_not_in_the_table_of_seeds(monkeypatch, tmp_path):
+    claims = ledger.read_ledger(paths.LEDGER)
+    rows = {entry.name: {"tests": seeds.mark(entry), "found": [4.0]} for entry in claims[:3]}
+    path = tmp_path / "seeds.json"
+    path.write_text(json.dumps({"seeds": [0], "claims": rows}))
+    monkeypatch.setattr(paths, "SEEDS", path)
+    assert list(seeds.stored()["claims"]) == [entry.name for entry in claims[:3]]
+    other = replace(claims[0], tests=[replace(claims[0].tests[0], quantity="Something else")])
+    monkeypatch.setattr(ledger, "read_ledger", lambda _: [other, *claims[1:]])
+    assert list(seeds.stored()["claims"]) == [entry.name for entry in claims[1:3]]
+    assert claims[0].name in seeds.stored()["others"]
 
 
 def test_claims_of_our_own_stand_apart(tmp_path):
@@ -250,7 +279,7 @@ def test_the_command_compares_seeds_and_goes_on_where_it_was(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["grows", "-4.0", "+5.0"]
     table = json.loads((project / "book" / "seeds.json").read_text())
-    assert table["claims"] == {"grows": [-4.0, 5.0]}
+    assert table["claims"]["grows"]["found"] == [-4.0, 5.0]
     assert (table["seeds"], table["profile"]) == ([0, 9], "smoke")
     again = run(project, "ledger", "--profile", "smoke", "--seeds", "9 0")
     assert again.stderr.count("The notebook is up to date.") == 2, again.stderr

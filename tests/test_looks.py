@@ -64,9 +64,9 @@ def dress(page, theme, size):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_as_readers_see_it(page, built, name):
+def test_page_as_readers_see_it(page, html, name):
     """From disk, without network; wide and narrow, light and dark; for eyes and for assistive technology."""
-    open_page(page, built / f"{name}.html")
+    open_page(page, html / f"{name}.html")
     formulas = page.locator(".math").count()
     assert page.locator(".math math").count() == formulas
     assert not formulas or page.evaluate("document.fonts.check('12px Book Math')")
@@ -87,11 +87,6 @@ def test_page_as_readers_see_it(page, built, name):
     assert page.outside == []
 
 
-def test_the_whole_site_is_small(built):
-    """Of whatever profile it is, with its PDF and the archives of results."""
-    assert sum(path.stat().st_size for path in built.rglob("*") if path.is_file()) < 25e6
-
-
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
@@ -108,9 +103,9 @@ def test_the_whole_site_is_small(built):
         ("a.insertAdjacentHTML('beforeend', '<h5>Out of order</h5>')", "heading-order"),
     ],
 )
-def test_what_is_wrong_would_be_noticed(page, built, damage, complaint):
+def test_what_is_wrong_would_be_noticed(page, html, damage, complaint):
     """Negative control, on a dark page: each kind of complaint appears when there is reason for it."""
-    page.goto((built / "notebooks/the_model.html").as_uri())
+    page.goto((html / "notebooks/the_model.html").as_uri())
     page.evaluate(AXE)
     dress(page, "dark", "desktop")
     page.evaluate(f"(a => {{ {damage} }})(document.querySelector('article'))")

@@ -23,6 +23,7 @@ def test_first_page_leads_into_the_book(page, html):
     assert page.complaints == []
 
 
+@pytest.mark.reads
 @pytest.mark.parametrize(
     ("words", "target"),
     [
@@ -32,7 +33,9 @@ def test_first_page_leads_into_the_book(page, html):
         ("DivergedError", "api"),
     ],
 )
-def test_search_works_from_disk(page, html, words, target):
+def test_search_works_from_disk(page, html, notebook_pages, words, target):
+    if target.startswith("fig") and f"notebooks/{target}" not in notebook_pages:
+        pytest.skip("not in the short book; `make looks` has it")
     page.goto((html / "search.html").as_uri() + f"?q={quote(words)}")
     page.locator(f"#search-results li a[href*='{target}']").first.wait_for(timeout=20_000)  # they appear one by one
     assert page.outside == []

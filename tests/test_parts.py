@@ -2,13 +2,16 @@
 """Losses and sampling processes of one's own: accepted everywhere, equal after a journey, never stale, checked."""
 
 import copy
+import dataclasses
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import cloudpickle
@@ -116,6 +119,35 @@ def test_exact_theories_say_what_they_know():
         match=r"algorithm must have a sampling process with a known covariance .* linear response, got RoundRobin",
     ):
         sn.linear_response(sn.Problem(alpha=3), RoundRobin(0.25), 0.1, 1.0)
+
+
+def trained(problem, batch, seed):
+    return sn.simulate(problem, RoundRobin(batch), 0.1, 1.0, features=30, realisations=1, precision="double", seed=seed)
+
+
+def solved(problem, batch, seed):
+    return sn.solve_dmft(problem, RoundRobin(batch), 0.1, 1.0, paths=100, realisations=1, seed=seed)
+
+
+@pytest.mark.parametrize("function", [trained, solved])
+def test_sweeps_and_the_store_take_parts_of_ones_own(function, tmp_path):
+    def swept(loss):
+        fixed = {"problem": dataclasses.replace(OWN, loss=loss)}
+        return sn.sweep(function, {"batch": [0.25, 0.5]}, [3], fixed=fixed, store=tmp_path, workers=1)
+
+    first, other = swept(HuberHinge(0.5)), swept(HuberHinge(0.2))
+    assert first.norm.sel(batch=0.5, seed=3).identical(function(OWN, 0.5, 3).norm.assign_coords(batch=0.5, seed=3))
+    assert not first.norm.identical(other.norm), "another width is another result"
+    assert len(list(tmp_path.rglob("*.nc"))) == 4
+    assert swept(HuberHinge(0.5)).identical(first), "from the store, with its wall time"
+
+
+def test_the_worked_examples_are_those_that_are_tested():
+    guide = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    tested = (Path(__file__).parent / "own_parts.py").read_text(encoding="utf-8")
+    assert len(examples) == 2
+    assert all(example in tested for example in examples)
 
 
 MODULE = """
@@ -280,15 +312,12 @@ def a_sampling(draw, expected=lambda self, step, state: 0.5, width=1.0):
     ],
 )
 def test_a_bad_sampling_process_gets_one_sentence_before_any_work(algorithm, error, sentence):
-    with pytest.raises(error) as caught:
-        sn.simulate(sn.Problem(alpha=3), algorithm(), 0.1, 1.0)
-    assert str(caught.value).startswith(sentence)
-    assert "\n" not in str(caught.value)
-
-
-def test_the_theory_refuses_it_too():
-    with pytest.raises(TypeError, match="field width of Odd must be a number, got 'all'"):
-        sn.solve_dmft(sn.Problem(alpha=3), a_sampling(never, width="all"), 0.1, 1.0)
+    mine = algorithm()
+    for engine in (sn.simulate, sn.solve_dmft):
+        with pytest.raises(error) as caught:
+            engine(sn.Problem(alpha=3), mine, 0.1, 1.0)
+        assert str(caught.value).startswith(sentence)
+        assert "\n" not in str(caught.value)
 
 
 def test_a_class_that_is_no_part_is_refused_at_its_definition():
@@ -313,5 +342,6 @@ def test_an_update_rule_that_is_not_linear_is_refused():
         def update(self, learning_rate, ridge):  # noqa: ARG002
             return Clipped(learning_rate)
 
-    with pytest.raises(ValueError, match="step of Clipped must return weight and velocity, linear in both"):
-        sn.simulate(sn.Problem(alpha=3), Mine(0.5), 0.1, 1.0)
+    for engine in (sn.simulate, sn.solve_dmft):
+        with pytest.raises(ValueError, match="step of Clipped must return weight and velocity, linear in both"):
+            engine(sn.Problem(alpha=3), Mine(0.5), 0.1, 1.0)

@@ -1,6 +1,5 @@
 """The whole book as one PDF: complete, with links and page numbers, all vectors, and never a dead offer."""
 
-import json
 import re
 import shutil
 import unicodedata
@@ -21,15 +20,10 @@ CHAPTERS = list(check.chapters(read_yaml(TOC)))
 
 
 @pytest.fixture(scope="module")
-def profile(built):
-    return json.loads((built / book.STAMP).read_text())["profile"]
-
-
-@pytest.fixture(scope="module")
-def reader(built, profile):
+def reader(html, profile):
     if printing.browser() is None:
         pytest.skip("no Chromium here, and so no PDF")
-    return PdfReader(built / "downloads" / book.pdf_file(profile).name)
+    return PdfReader(html / "downloads" / book.pdf_file(profile).name)
 
 
 def title(html, chapter):
@@ -38,13 +32,13 @@ def title(html, chapter):
 
 
 @pytest.mark.looks
-def test_every_chapter_is_in_the_outline_and_on_the_page_that_the_contents_say(reader, built):
+def test_every_chapter_is_in_the_outline_and_on_the_page_that_the_contents_say(reader, html):
     with pikepdf.open(reader.stream) as pdf:
         places = printing.beginnings(pdf)
     outline = {entry.title for entry in reader.outline if not isinstance(entry, list)}
     contents = " ".join(page.extract_text() for page in reader.pages[1:4])
     for chapter in CHAPTERS:
-        words = title(built, chapter)
+        words = title(html, chapter)
         assert words in outline
         text = reader.pages[places[chapter.name] - 1].extract_text().replace("\n", " ")
         assert words[:20] in unicodedata.normalize("NFKC", text)
@@ -62,19 +56,19 @@ def test_figures_are_vectors_and_the_file_has_no_date(reader):
 
 
 @pytest.mark.looks
-def test_nothing_of_the_screen_is_printed(built, profile):
-    page = BeautifulSoup(printing.assemble(built, profile), "html.parser")
+def test_nothing_of_the_screen_is_printed(html, profile):
+    page = BeautifulSoup(printing.assemble(html, profile), "html.parser")
     assert page.body.select("button, input, form, canvas, nav, script, .headerlink, .downloads, .screen-only") == []
     names = {tag["id"] for tag in page.find_all(id=True)}
     within = [tag["href"] for tag in page.find_all("a", href=True) if tag["href"].startswith("#")]
     assert len(within) > 100
     assert {address[1:] for address in within} <= names
-    assert all((built / tag["src"]).is_file() for tag in page.find_all("img"))
+    assert all((html / tag["src"]).is_file() for tag in page.find_all("img"))
 
 
 @pytest.mark.looks
-def test_the_first_page_offers_the_pdf(reader, built, profile):  # noqa: ARG001
-    assert f"../downloads/{book.pdf_file(profile).name}" in Page((built / "book/index.html").read_text()).downloads
+def test_the_first_page_offers_the_pdf(reader, html, profile):  # noqa: ARG001
+    assert f"../downloads/{book.pdf_file(profile).name}" in Page((html / "book/index.html").read_text()).downloads
 
 
 def test_without_a_browser_a_pdf_is_refused_before_any_work(monkeypatch, capsys):

@@ -66,7 +66,7 @@ def shown(page):
     )
 
 
-@pytest.mark.endtoend
+@pytest.mark.looks  # of the finished book, which has all claims
 def test_all_claims_are_there_on_two_screens(card):
     claims = ledger.read_ledger(paths.LEDGER)
     assert len(shown(card)) == len(claims)
@@ -82,7 +82,7 @@ def test_all_claims_are_there_on_two_screens(card):
     assert card.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.endtoend
+@pytest.mark.looks  # of the finished book, which has all claims
 def test_a_line_opens_by_keyboard_and_from_its_bar(card):
     first = card.locator("details.claim").first
     assert not first.locator("p").first.is_visible()
@@ -97,7 +97,7 @@ def test_a_line_opens_by_keyboard_and_from_its_bar(card):
     assert card.locator(name).locator("p").first.is_visible()
 
 
-@pytest.mark.endtoend
+@pytest.mark.looks  # of the finished book, which has all claims
 def test_the_filter_shows_what_is_asked_for(card):
     claims = ledger.read_ledger(paths.LEDGER)
     card.get_by_role("button", name="our own").press("Enter")
@@ -113,7 +113,7 @@ def test_the_filter_shows_what_is_asked_for(card):
     assert shown(card) == []
 
 
-@pytest.mark.endtoend
+@pytest.mark.looks  # of the finished book, which has all claims
 def test_without_scripts_all_claims_are_there_and_no_dead_filter(browser, html):
     with watched(browser, java_script_enabled=False) as page:
         page.goto((html / f"{scorecard.PAGE}.html").as_uri())

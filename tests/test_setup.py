@@ -9,6 +9,7 @@ import pytest
 
 from bookbuild.paths import ROOT
 
+pytestmark = pytest.mark.endtoend
 # A Python of another version: it runs one-line programs, which learn that version, and cannot read our files.
 OTHER_PYTHON = """\
 #!/bin/sh

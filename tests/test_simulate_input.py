@@ -101,13 +101,20 @@ def test_a_large_problem_is_within_its_memory():
 
 
 @pytest.mark.endtoend
-def test_an_interrupt_ends_all_threads_at_once():
-    code = (
-        "import sgdnoise as sn\n"
-        "sn.simulate(sn.Problem(alpha=3), sn.SGD(0.3), 0.1, 1.0, features=100, realisations=2, workers=2)\n"
-        "print('ready', flush=True)\n"
-        "sn.simulate(sn.Problem(alpha=3), sn.SGD(0.3), 0.1, 1e5, features=100, realisations=4, workers=2)\n"
-    )
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        (
+            "sn.simulate(*model, 0.1, 1.0, features=100, realisations=2, workers=2)",
+            "sn.simulate(*model, 0.1, 1e5, features=100, realisations=4, workers=2)",
+        ),
+        ("sn.solve_dmft(*model, 0.1, 1.0, paths=100)", "sn.solve_dmft(*model, 0.1, 300.0, paths=8000)"),
+    ],
+    ids=["simulate", "solve_dmft"],
+)
+def test_an_interrupt_ends_all_threads_at_once(short, long):
+    model = "import sgdnoise as sn\nmodel = sn.Problem(alpha=3), sn.SGD(0.3)"
+    code = "\n".join([model, short, "print('ready', flush=True)", long])
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
         time.sleep(0.5)

@@ -145,7 +145,7 @@ def odd(x, log):
     return [1.0, {1, 2}, (one for one in "ab")][min(x, 2)]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.endtoend)])
 @pytest.mark.parametrize(("first", "returned"), [(1, {1, 2}), (2, None)])
 def test_after_a_result_that_cannot_be_kept_no_point_is_begun(tmp_path, workers, first, returned):
     log = str(tmp_path / "log")

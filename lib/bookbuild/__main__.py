@@ -1,7 +1,6 @@
 """The commands behind the Makefile; ``python -m bookbuild --help`` lists them."""
 
 import argparse
-import contextlib
 import os
 import signal
 import sys
@@ -16,19 +15,13 @@ SCHEDULER_VARIABLE = "SGDNOISE_SCHEDULER"
 
 
 def make_book(arguments: argparse.Namespace) -> None:
-    """Run the notebooks and render the book."""
+    """Run the notebooks and render the book; as ``pdf`` make one PDF of it all, too."""
     from bookbuild import book
 
-    first = book.build(arguments.profile)
+    first = book.build(arguments.profile, need_pdf=arguments.command == "pdf")
     print(f"The book ({arguments.profile} profile) is ready. Open {first.as_uri()}")
-
-
-def make_pdf(arguments: argparse.Namespace) -> None:
-    """The same, and one PDF of it all."""
-    from bookbuild import book
-
-    book.build(arguments.profile, need_pdf=True)
-    print(f"The book ({arguments.profile} profile) as one PDF: {os.path.relpath(book.pdf_file(arguments.profile))}")
+    if arguments.command == "pdf":
+        print(f"As one PDF: {os.path.relpath(book.pdf_file(arguments.profile))}")
 
 
 def run_notebook(arguments: argparse.Namespace) -> None:
@@ -60,8 +53,8 @@ def compare_seeds(arguments: argparse.Namespace) -> None:
 
     book.writable(paths.BUILD)
     table = seeds.compare([int(word) for word in words], arguments.profile)
-    for name, found in table["claims"].items():
-        print(f"{name:40}", *(f"{sigma:+6.1f}" for sigma in found))
+    for name, row in table["claims"].items():
+        print(f"{name:40}", *(f"{sigma:+6.1f}" for sigma in row["found"]))
 
 
 def pair(_: argparse.Namespace) -> None:
@@ -100,25 +93,6 @@ def write_citation(_: argparse.Namespace) -> None:
         print(f"{os.path.relpath(path)} written.")
 
 
-def serve(arguments: argparse.Namespace) -> None:
-    """Serve the finished book on this machine only."""
-    from functools import partial
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
-    if not (paths.HTML / "index.html").is_file():
-        raise Refusal("there is no book to serve yet; run `make book` first")
-    if not (arguments.port.isdecimal() and int(arguments.port) <= 65535):
-        raise Refusal(f"PORT must be a number from 0 to 65535, got {arguments.port!r}")
-    handler = partial(SimpleHTTPRequestHandler, directory=str(paths.HTML))
-    try:
-        server = ThreadingHTTPServer(("127.0.0.1", int(arguments.port)), handler)
-    except OSError as error:
-        raise Refusal(f"port {arguments.port} cannot be used ({error.strerror}); name another with PORT=") from error
-    with server, contextlib.suppress(KeyboardInterrupt):
-        print(f"Serving the book at http://127.0.0.1:{server.server_port}/ (Ctrl-C ends it).", flush=True)
-        server.serve_forever()
-
-
 def compile_all(_: argparse.Namespace) -> None:
     """Compile the library."""
     from bookbuild.run import compile_all
@@ -131,11 +105,10 @@ OVERRIDE: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "meta
 # Each command, what does it, and its arguments.
 COMMANDS = {
     "book": (make_book, PROFILE),
-    "pdf": (make_pdf, PROFILE),
+    "pdf": (make_book, PROFILE),
     "notebook": (run_notebook, {"name": {}, **PROFILE, "-p": OVERRIDE}),
     "ledger": (compare_seeds, {**PROFILE, "--seeds": {"default": "0 1 2 3 4"}}),
     "pair": (pair, {}),
-    "serve": (serve, {"--port": {"default": "8000"}}),
     "kernels": (compile_all, {}),
     "readme": (remake_readme, {}),
     "citation": (write_citation, {}),
@@ -153,7 +126,7 @@ class Parser(argparse.ArgumentParser):
 def parse(words: list[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = Parser(prog="bookbuild", description=__doc__)
-    commands = parser.add_subparsers(required=True)
+    commands = parser.add_subparsers(required=True, dest="command")
     for name, (run, arguments) in COMMANDS.items():
         command = commands.add_parser(name, help=run.__doc__)
         command.set_defaults(run=run)

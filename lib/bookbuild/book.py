@@ -15,14 +15,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bookbuild import notebooks, paths, work
+from bookbuild import notebooks, paths
 from bookbuild.texts import Refusal, read_yaml, say
 
 # What only a build needs is imported where it is used: nothing to do, and a refusal, are then said at once.
 STAMP = ".finished.json"
 EXCHANGE, AT_FDCWD = 2, -100  # of the system: swap two names; relative to the current folder
 INPUTS = ("_config.yml", "_toc.yml", "book", "lib", "requirements.lock")
-USUAL_SECONDS = 25.0  # of rendering, and of printing, before they were measured here
 
 
 def build(profile: str, need_pdf: bool = False) -> Path:
@@ -60,7 +59,7 @@ def make(profile: str, key: str, need_pdf: bool) -> None:
     """Run what is missing, and render."""
     from bookbuild import ledger
     from bookbuild.printing import browser
-    from bookbuild.run import Job, compile_all, run_all
+    from bookbuild.run import USUAL_SECONDS, Job, compile_all, known_durations, run_all, save_timings
 
     began = time.monotonic()
     clear_scratch()
@@ -69,13 +68,13 @@ def make(profile: str, key: str, need_pdf: bool) -> None:
     forget_without_results(jobs)
     if not all(job.done() for job in jobs):
         compile_all()
-    steps, known = ["render", "print"] if browser() else ["render"], work.load_timings()
+    steps, known = ["render", "print"] if browser() else ["render"], known_durations()
     run_all(jobs, sum(known.get(f"{step}/{profile}", USUAL_SECONDS) for step in steps))
     ledger.check(*ledger.collect(job.output for job in jobs), profile)
     render(profile, key, need_pdf, behind(jobs))
     if from_scratch:
-        each = sum(work.load_timings()[job.label] for job in jobs)
-        work.save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": each})
+        each = sum(known_durations()[job.timed] for job in jobs)
+        save_timings({f"book/{profile}": time.monotonic() - began, f"notebooks/{profile}": each})
 
 
 def pdf_file(profile: str, html: Path | None = None) -> Path:
@@ -160,18 +159,20 @@ def render(profile: str, key: str, need_pdf: bool, made_from: list[Path]) -> Non
 
 def render_pages(profile: str, scratch: Path, offer_pdf: bool) -> Path:
     """Render every page, with warnings as errors; return their folder."""
-    log, html = paths.LOGS / "book.log", scratch / "_build" / "html"
+    from bookbuild.run import Task, do
+
+    html = scratch / "_build" / "html"
     words = ["build", str(paths.ROOT), "--path-output", str(scratch), "--all", "--warningiserror", "--keep-going"]
     # Jupyter Book writes beside its configuration and reads the user's; give it a place of its own for both.
     environment = {"SGDNOISE_PROFILE": profile, "HOME": str(scratch)}
     environment["SGDNOISE_PDF"] = pdf_file(profile).name if offer_pdf else ""
-    rendered = work.alone("Rendering the book", f"render/{profile}", log, environment, jupyter_book, words)
-    if not rendered or not (html / "index.html").is_file():
-        lines = log.read_text(encoding="utf-8").splitlines()
+    task = Task("book", f"render/{profile}", jupyter_book, words, **environment)
+    if not do([task], "Rendering the book") or not (html / "index.html").is_file():
+        lines = task.log.read_text(encoding="utf-8").splitlines()
         complaints = [line for line in lines if "WARNING" in line or "ERROR" in line or "Refusal" in line]
         for line in complaints[:20] or lines[-20:]:
             say("  " + line)
-        raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(log)}")
+        raise Refusal(f"the book was not rendered; all that was said is in {os.path.relpath(task.log)}")
     return html
 
 

@@ -102,7 +102,7 @@ def is_outside(address: str) -> bool:
 def check_book(html: Path, profile: str) -> None:
     """Raise one sentence if a page or a figure is missing, a link leads nowhere, or a page fetches from outside."""
     parsed = read_pages(html.resolve())
-    pages = toc_pages()
+    pages, known = toc_pages(), {f"notebooks/{notebook.name}": notebook for notebook in notebooks.read_all()}
     for name in pages:
         file = html.resolve() / f"{name}.html"
         if file not in parsed or file.stat().st_size < 1000:
@@ -112,13 +112,12 @@ def check_book(html: Path, profile: str) -> None:
             target = file.parent / unquote(urlsplit(address).path)
             if not target.is_file() or target.stat().st_size == 0:
                 raise Refusal(f"file {address} of page {name} is missing from the book")
-        if name.startswith("notebooks/"):
-            shown = sum("_images/" in image for image in images)
-            made = len(told(notebooks.read(Path(name).name).copy(profile), "figure"))
+        if name in known:
+            shown, made = sum("_images/" in image for image in images), len(told(known[name].copy(profile), "figure"))
             if shown < made:
                 raise Refusal(f"page {name} shows {shown} figures, and its notebook made {made}")
-    for name in {notebook.name for notebook in notebooks.read_all()} - {Path(page).name for page in pages}:
-        raise Refusal(f"notebook {name} must be named in _toc.yml")
+    for name in known.keys() - set(pages):
+        raise Refusal(f"notebook {known[name].name} must be named in _toc.yml")
     for file, content in parsed.items():
         for address in filter(is_outside, content.fetched):
             raise Refusal(f"page {file.name} fetches {address}, and the book must need no network")

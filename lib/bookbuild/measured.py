@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bookbuild import notebooks, paths, work
-from bookbuild.run import Job, run_all
+from bookbuild import notebooks, paths
+from bookbuild.run import Job, load_timings, run_all
 from bookbuild.texts import Refusal, clock
 from sgdnoise._machine import cores
 
@@ -31,9 +31,9 @@ def update() -> None:
     job = Job(notebook, notebook.parameters("standard"))
     run_all([job])
     shutil.copyfile(notebooks.extract(job.output)[0], paths.README_FIGURE)
-    timings = work.load_timings()
-    whole = {name: round(seconds) for name, seconds in timings.items() if name.startswith(("book/", "notebooks/"))}
-    keep(paths.COSTS, {**whole, "cores": cores()} if whole else {})
+    timings = load_timings(paths.TIMINGS)
+    costs = {name: round(seconds, 1) for name, seconds in timings.items()}
+    keep(paths.COSTS, {**costs, "cores": cores()} if any(name.startswith("book/") for name in costs) else {})
     keep(paths.BENCHMARK_RESULTS, {path.stem: load(path) for path in sorted(paths.BENCH.glob("*.json"))})
     installed = paths.ROOT / ".venv" / "setup-seconds"
     known = load(paths.COSTS) | timings

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from bookbuild import paths, work
+from bookbuild import paths
 from bookbuild.check import Chapter, chapters, is_outside
 from bookbuild.texts import Refusal, read_yaml
 
@@ -58,12 +58,14 @@ def make(html: Path, profile: str, output: Path) -> None:
     """Print the book in a folder to a file."""
     if browser() is None:
         raise Refusal(MISSING)
-    page, log = html / "print.html", paths.LOGS / "pdf.log"
+    from bookbuild.run import Task, do
+
+    page, task = html / "print.html", Task("pdf", f"print/{profile}", print_page, html / "print.html", output)
     page.write_text(assemble(html, profile), encoding="utf-8")
-    printed = work.alone("Printing the book", f"print/{profile}", log, {}, print_page, page, output)
+    printed = do([task], "Printing the book")
     page.unlink()
     if not printed or not output.is_file():
-        raise Refusal(f"the PDF was not printed; all that was said is in {os.path.relpath(log)}")
+        raise Refusal(f"the PDF was not printed; all that was said is in {os.path.relpath(task.log)}")
 
 
 def print_page(page: Path, output: Path) -> None:

@@ -1,26 +1,34 @@
-"""Run notebooks by papermill, one process a core, and show how far they are.
+"""Long work in processes of their own: notebooks, the compilation of kernels, rendering, printing.
 
-The result is written next to its place and moved there at the very end, so that a killed run leaves nothing that looks
-finished.
+The processes are those of the library's sweeps: one that dies is replaced once, and none outlives us. What is said
+during a task goes to its log, one line shows how far all tasks are, and measured durations are kept for the next
+estimate. The result of a notebook is written next to its place and moved there at the very end, so that a killed run
+leaves nothing that looks finished.
 """
 
+import io
 import json
 import os
 import re
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bookbuild import notebooks, paths, work
+from bookbuild import notebooks, paths
 from bookbuild import parameters as values
 from bookbuild.notebooks import Notebook, Parameters, read_executed
 from bookbuild.texts import Refusal, clock, say
 
+POLL_SECONDS = 0.2
+QUIET_SECONDS = 20.0  # between two lines where lines cannot be drawn over
+USUAL_SECONDS = 25.0  # of rendering, of printing, of a kernel, before they were measured here
 # Settings of the user (start-up files of IPython, matplotlibrc) that are kept out of the figures of the book.
 # Matplotlib's list of fonts, which takes long to make, is kept for all of them.
 SETTINGS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
@@ -34,37 +42,58 @@ CALLS: tuple[tuple[str, float, dict[str, Any]], ...] = (
 )
 
 
-@dataclass
-class Job:
-    """A notebook with the parameters of this run, the place of its result, and how far it is."""
+class Task:
+    """Work for a process: a function of a module and its arguments, what it is called, and how far it is."""
 
-    notebook: Notebook
-    parameters: Parameters
-    expected: float | None = None
+    expected: float | None = USUAL_SECONDS
     started: float | None = None
     seconds: float | None = None
     failure: str | None = None
+    is_told = False  # whether its end is worth a line
+
+    def __init__(self, name: str, timed: str, function: Callable[..., Any], *words: Any, **environment: str) -> None:
+        self.name, self.timed, self.environment = name, timed, environment
+        self.call = function, *words
+
+    @property
+    def log(self) -> Path:
+        """Where everything goes that is said during the work."""
+        return paths.LOGS / f"{self.name}.log"
+
+    def look(self, future: Future[Any]) -> bool:
+        """Note when the work began, when it ended, and why it failed if it did; tell whether it has just ended."""
+        if self.started is None and not future.cancelled() and (future.running() or future.done()):
+            self.started = time.monotonic()
+        if self.started is None or self.seconds is not None or not future.done():
+            return False
+        self.seconds = time.monotonic() - self.started
+        if problem := future.exception():
+            self.failure = " ".join(str(problem).split()) or type(problem).__name__
+        return True
+
+    def where(self) -> str:
+        """Say how far the work is, in words."""
+        return ""
+
+
+class Job(Task):
+    """A notebook with the parameters of this run, and the place of its result."""
+
+    is_told = True
+
+    def __init__(self, notebook: Notebook, parameters: Parameters) -> None:
+        self.notebook, self.parameters = notebook, parameters
+        timed = f"{notebook.name}/{parameters['profile']}"
+        super().__init__(notebook.name, timed, execute, notebook, parameters, self.output)
+        self.environment = {"SGDNOISE_STORE": str(paths.RESULTS), "SGDNOISE_LABEL": self.results_label}
+        self.environment |= {"SGDNOISE_PROGRESS_FILE": str(self.progress_file)}
 
     @cached_property
     def output(self) -> Path:
         """Where the executed copy goes; a run checks in the end that what it is made from is still the same."""
         return self.notebook.executed(self.parameters)
 
-    @property
-    def log(self) -> Path:
-        """Where everything goes that is said during the run; it stays there if the run fails."""
-        return paths.LOGS / f"{self.notebook.name}.log"
-
-    def done(self) -> bool:
-        """Tell whether the executed copy is there, and undamaged."""
-        return read_executed(self.output) is not None
-
-    @property
-    def label(self) -> str:
-        """Name under which durations are remembered."""
-        return f"{self.notebook.name}/{self.parameters['profile']}"
-
-    @property
+    @cached_property
     def results_label(self) -> str:
         """Name under which the store remembers what this run has used."""
         return notebooks.results_label(self.notebook, self.parameters)
@@ -74,38 +103,153 @@ class Job:
         """Where the sweeps of the notebook say how far they are."""
         return paths.SCRATCH / f"progress-{self.results_label}"
 
-    def environment(self, threads: int) -> dict[str, str]:
-        """Return what the run is told by its environment."""
-        own = {"SGDNOISE_STORE": str(paths.RESULTS), "SGDNOISE_LABEL": self.results_label}
-        return own | {"SGDNOISE_PROGRESS_FILE": str(self.progress_file), "SGDNOISE_WORKERS": str(threads)}
-
-    def look(self, future: Future[Any]) -> None:
-        """Note when the run began, when it ended, and why it failed if it did."""
-        if self.started is None and not future.cancelled() and (future.running() or future.done()):
-            self.started = time.monotonic()
-        if self.started is None or self.seconds is not None or not future.done():
-            return
-        self.seconds = time.monotonic() - self.started
-        problem = future.exception()
-        if problem is not None:
-            self.failure = " ".join(str(problem).split()) or type(problem).__name__
-        elif not self.done():
-            self.failure = "it ended without a result"
-        else:
-            self.log.unlink()
+    def done(self) -> bool:
+        """Tell whether the executed copy is there, and undamaged."""
+        return read_executed(self.output) is not None
 
     def where(self) -> str:
         """Say in which cell the run is, and how far the sweep in it."""
-        bars = [(self.log, r"cell \d+ of \d+"), (self.progress_file, r"[^\r\n]+")]
-        return ", ".join([self.notebook.name, *(found for path, form in bars for found in _last(path, form))])
+        found = [self.name]
+        for path, form in ((self.log, r"cell \d+ of \d+"), (self.progress_file, r"[^\r\n]+")):
+            if path.exists():
+                found += re.findall(form, path.read_text(encoding="utf-8", errors="replace"))[-1:]
+        return ", ".join(found)
 
 
-def _last(path: Path, form: str) -> list[str]:
-    """Return what a bar has written last, if anything."""
+@contextmanager
+def pool(workers: int) -> Iterator[Executor]:
+    """Give the processes; they end with the block, at once if it is left by an exception or an interrupt."""
+    from sgdnoise.sweep.executors import Processes
+
+    executor = Processes(workers)
     try:
-        return re.findall(form, path.read_text(encoding="utf-8", errors="replace"))[-1:]
-    except OSError:
-        return []
+        yield executor
+    except BaseException:
+        executor.shutdown(cancel_futures=True)
+        raise
+    executor.shutdown()
+
+
+def logged(log: Path, environment: Mapping[str, str], function: Callable[..., Any], *words: Any) -> Any:
+    """Do the work of a process, with what it and its own processes say in a log; what goes wrong is said there too."""
+    os.environ.update(environment)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "wb") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    try:
+        return function(*words)
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        sys.stdout.flush()
+
+
+def do(tasks: Iterable[Task], label: str, later: float = 0.0) -> bool:
+    """Do tasks, one process a core, and show how far they are; tell whether all succeeded.
+
+    Each task then has its duration, and why it failed if it did. ``later`` is what comes after them, in seconds, for
+    the estimate.
+    """
+    from sgdnoise._machine import cores
+
+    # Longest first, so that the last one to end is a short one; those of unknown length count as long.
+    known, order = known_durations(), list(tasks)
+    for task in order:
+        task.expected = known.get(task.timed, task.expected)
+    order.sort(key=lambda task: -(task.expected or float("inf")))
+    workers = min(cores(), len(order))
+    say(f"{label}.")
+    share = {"SGDNOISE_WORKERS": str(max(1, cores() // workers))}
+    display = Display(order, workers, label, later)
+    with pool(workers) as processes, display.bar:
+        futures = [processes.submit(logged, task.log, share | task.environment, *task.call) for task in order]
+        while wait(futures, timeout=POLL_SECONDS).not_done:
+            display.update(futures)
+        display.update(futures)
+    save_timings({task.timed: task.seconds for task in order if task.seconds is not None and not task.failure})
+    return not any(task.failure for task in order)
+
+
+def remaining_seconds(tasks: Iterable[Task], workers: int, now: float, later: float = 0.0) -> float | None:
+    """Estimate the time until all is done, or None while there is nothing to base it on.
+
+    Expected durations (of an earlier run, else what the notebook says) are scaled by how this machine has done so
+    far, and dealt to the workers, longest first. ``later`` is what comes after the tasks.
+    """
+    known, running, waiting = [], [], []  # known: how long, at least, against what was expected
+    for task in tasks:
+        if task.seconds is not None:
+            known += [(task.seconds, task.expected)] if task.expected else []
+        elif task.expected is None:
+            return None
+        elif task.started is not None:
+            running.append((now - task.started, task.expected))
+        else:
+            waiting.append(task.expected)
+    known += [(spent, expected) for spent, expected in running if spent > expected]
+    pace = sum(took for took, _ in known) / sum(expected for _, expected in known) if known else 1.0
+    # One that overruns is taken to need a tenth of its time again: it is not about to end just because it is late.
+    loads = [max(pace * expected - spent, 0.1 * spent) for spent, expected in running]
+    loads += [0.0] * (workers - len(loads))
+    for expected in sorted(waiting, reverse=True):
+        loads[loads.index(min(loads))] += pace * expected
+    return max(loads) + pace * later
+
+
+class Display:
+    """A line for each notebook that has ended, and one for the whole: drawn over in a terminal, sparse in a log."""
+
+    def __init__(self, tasks: Sequence[Task], workers: int, label: str, later: float) -> None:
+        from tqdm import tqdm
+
+        self.tasks, self.workers, self.later = tasks, workers, later
+        self.live, self.began = sys.stderr.isatty(), time.monotonic()
+        self.last = self.began
+        file, form = sys.stderr if self.live else io.StringIO(), "{desc} [{bar:24}] {elapsed}{postfix}"
+        options = {"ascii": ".#", "dynamic_ncols": self.live, "leave": False}
+        self.bar = tqdm(total=1.0, desc=label, bar_format=form, file=file, **options)
+
+    def update(self, futures: Iterable[Future[Any]]) -> None:
+        """Draw it anew."""
+        for task, future in zip(self.tasks, futures, strict=True):
+            if task.look(future) and task.is_told:
+                width = max(len(other.name) for other in self.tasks)
+                self.bar.clear()
+                say(f"  {task.name:<{width}}  {'failed' if task.failure else 'done':<8} {clock(task.seconds or 0):>12}")
+        now = time.monotonic()
+        left, later = (remaining_seconds(self.tasks, self.workers, now, more) for more in (0.0, self.later))
+        text = "time left unknown (a first run)" if later is None else f"about {clock(later)} left"
+        self.bar.n = 0.0 if left is None else (now - self.began) / (now - self.began + left)
+        if len(self.tasks) > 1:
+            text = f"{sum(task.seconds is not None for task in self.tasks)} of {len(self.tasks)}, {text}"
+        running = [task.where() for task in self.tasks if task.started is not None and task.seconds is None]
+        self.bar.set_postfix_str("; ".join(filter(None, [text, *running])))
+        if not self.live and now - self.last > QUIET_SECONDS:
+            self.last = now
+            say(str(self.bar))
+
+
+def known_durations() -> dict[str, float]:
+    """Return measured durations: those of earlier runs in this folder, else those that the project keeps."""
+    return load_timings(paths.COSTS) | load_timings(paths.TIMINGS)
+
+
+def load_timings(path: Path) -> dict[str, float]:
+    """Return the durations in a file; a damaged file counts as none."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return {str(name): float(seconds) for name, seconds in stored.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def save_timings(measured: Mapping[str, float]) -> None:
+    """Remember durations for the next estimate."""
+    part = paths.TIMINGS.with_suffix(".part")
+    part.write_text(json.dumps({**load_timings(paths.TIMINGS), **measured}, indent=1, sort_keys=True), encoding="utf-8")
+    part.replace(paths.TIMINGS)
 
 
 def execute(notebook: Notebook, parameters: Parameters, output: Path) -> None:
@@ -127,13 +271,12 @@ def execute(notebook: Notebook, parameters: Parameters, output: Path) -> None:
         try:
             bar = {"bar_format": "cell {n_fmt} of {total_fmt}"}
             options = {"kernel_name": "python3", "cwd": paths.ROOT, "progress_bar": bar, "log_output": False}
-            papermill.execute_notebook(start, end, **options)
+            done = papermill.execute_notebook(start, end, **options)
         except papermill.PapermillExecutionError as error:
             print(*error.traceback, sep="\n")
             raise Refusal(f"{error.ename}: {error.evalue}") from None
         except DeadKernelError as error:
             raise Refusal("its process died, perhaps for lack of memory") from error
-        done = nbformat.read(end, as_version=4)
         done.metadata[notebooks.USED] = json.loads(uses.read_text(encoding="utf-8")) if uses.is_file() else []
         notebooks.seal(done)
         nbformat.write(done, end)
@@ -145,59 +288,24 @@ def execute(notebook: Notebook, parameters: Parameters, output: Path) -> None:
 def run_all(jobs: Sequence[Job], later: float = 0.0) -> None:
     """Execute every job whose result is not there yet; raise one sentence if any of them fails.
 
-    A failure does not stop the others: their results are kept, and the next run does only what is missing. ``later``
-    is what comes after them, in seconds, for the estimate.
+    A failure does not stop the others: their results are kept, and the next run does only what is missing.
     """
     missing = [job for job in jobs if not job.done()]
     if not missing:
         say(f"All {len(jobs)} notebooks are up to date." if len(jobs) > 1 else "The notebook is up to date.")
         return
-    from sgdnoise._machine import cores
-
-    known = work.load_timings()
     for job in missing:
-        job.expected = known.get(job.label) or job.notebook.expected_seconds(job.parameters["profile"])
-    # Longest first, so that the last one to end is a short one; those of unknown length count as long.
-    missing.sort(key=lambda job: -(job.expected or float("inf")))
-    workers = min(cores(), len(missing))
-    with work.pool(workers) as processes:
-        futures = []
-        for job in missing:
-            task = (job.log, job.environment(max(1, cores() // workers)), execute)
-            futures.append(processes.submit(work.logged, *task, job.notebook, job.parameters, job.output))
-        display = Display(missing, futures, workers, later)
-        work.watch(futures, display.line, display.update)
-    work.save_timings({job.label: job.seconds for job in missing if job.seconds is not None and not job.failure})
-    failed = [job for job in missing if job.failure]
-    for job in failed:
-        say(f"Notebook {job.notebook.name} failed: {job.failure} (all of it: {os.path.relpath(job.log)})")
-    if failed:
-        raise Refusal(f"{len(failed)} of {len(missing)} notebooks failed; the results of the others are kept")
-
-
-class Display:
-    """A line for each notebook that has ended, and one for the whole."""
-
-    def __init__(self, jobs: Sequence[Job], futures: Sequence[Future[Any]], workers: int, later: float) -> None:
-        self.jobs, self.futures, self.workers, self.later = jobs, futures, workers, later
-        self.ended: list[Job] = []
-        self.line = work.Line(len(jobs), "[{bar:24}] {n_fmt} of {total_fmt} notebooks, {elapsed}{postfix}")
-
-    def update(self) -> None:
-        """Draw it anew."""
-        for job, future in zip(self.jobs, self.futures, strict=True):
-            job.look(future)
-            if job.seconds is not None and job not in self.ended:
-                self.ended.append(job)
-                width = max(len(other.notebook.name) for other in self.jobs)
-                self.line.bar.clear()
-                say(
-                    f"  {job.notebook.name:<{width}}  {'failed' if job.failure else 'done':<8} {clock(job.seconds):>12}"
-                )
-        left = work.remaining_seconds(self.jobs, self.workers, time.monotonic(), self.later)
-        text = "time left unknown (a first run)" if left is None else f"about {clock(left)} left"
-        running = [job.where() for job in self.jobs if job.started is not None and job.seconds is None]
-        self.line.show(len(self.ended), "; ".join([text, *running]))
+        job.expected = job.notebook.expected_seconds(job.parameters["profile"])
+    do(missing, f"Running {len(missing)} notebook{'s' if len(missing) > 1 else ''}", later)
+    for job in missing:
+        if job.failure is None and not job.done():
+            job.failure = "it ended without a result"
+        if job.failure is None:
+            job.log.unlink()
+        else:
+            say(f"Notebook {job.name} failed: {job.failure} (all of it: {os.path.relpath(job.log)})")
+    if failed := sum(job.failure is not None for job in missing):
+        raise Refusal(f"{failed} of {len(missing)} notebooks failed; the results of the others are kept")
 
 
 def call(number: int) -> Any:
@@ -211,16 +319,10 @@ def call(number: int) -> Any:
 def compile_all() -> None:
     """Compile the library, a process a core, before several notebooks need it at once; not twice for one source."""
     from sgdnoise._jit import cache_folder
-    from sgdnoise._machine import cores
 
     folder = cache_folder()
     if folder is None or (folder / "compiled").exists():
         return
-    say("Compiling the library (once).")
-    line = work.Line(len(CALLS), "Compiling [{bar:24}] {elapsed}")
-    with work.pool(cores()) as processes:
-        logs = [paths.LOGS / f"compile-{number}.log" for number in range(len(CALLS))]
-        futures = [processes.submit(work.logged, log, {}, call, number) for number, log in enumerate(logs)]
-        work.watch(futures, line, lambda: line.show(sum(future.done() for future in futures)))
-    if all(future.exception() is None for future in futures):  # what goes wrong is met again where the library is used
+    tasks = [Task(f"compile-{number}", f"compile/{number}", call, number) for number in range(len(CALLS))]
+    if do(tasks, "Compiling the library (once)"):  # what goes wrong is met again where the library is used
         (folder / "compiled").touch()

@@ -19,7 +19,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.ext import Extension
 from nbformat import NotebookNode
 
-from bookbuild import check, citation, ledger, notebooks, page, paths, scorecard, symbols
+from bookbuild import check, citation, ledger, notebooks, page, paths, scorecard, seeds, symbols
 from bookbuild.notebooks import Notebook, check_profile
 from bookbuild.symbols import symbol
 from bookbuild.texts import Refusal, clock, printed
@@ -110,7 +110,7 @@ def templates() -> Environment:
         "bibtex": citation.bibtex,
         "scorecard": lambda: scorecard.scorecard(*claims()),
         "verdicts": lambda: ledger.verdicts(*claims()),
-        "seeds": lambda: json.loads(paths.SEEDS.read_text(encoding="utf-8")),
+        "seeds": seeds.stored,
         "symbols": lambda: symbols.read_symbols(paths.SYMBOLS),
         "costs": lambda: json.loads(paths.COSTS.read_text(encoding="utf-8")),
         "measured": lambda name: json.loads(paths.BENCHMARK_RESULTS.read_text(encoding="utf-8"))[name],

@@ -3,14 +3,17 @@
 Numba's own cache notices an edit of the file that holds a function, but not an edit of another file whose
 functions it inlined. Here the cache folder carries a hash of the whole library, so that any edit starts a new one.
 
-A function that a kernel calls is linked into it before optimisation. By default Numba optimises each function, compiles
-it to machine code, makes it callable from Python, and then repeats this for every caller, which took three times as
-long. A function that is called from Python is a kernel of its own.
+The first call of a kernel waits for its compilation, which is therefore made as short as possible. A function that a
+kernel calls is linked into it before optimisation: by default Numba optimises each function, compiles it to machine
+code, makes it callable from Python, and then repeats this for every caller. A function that is called from Python is a
+kernel of its own. All go through those of Numba's passes only that they need. What turns the arguments of Python into
+those of a kernel is not optimised. Meanwhile garbage is not collected.
 
 The folder is ``NUMBA_CACHE_DIR`` where that is set, else beside the library, else (where that cannot be written) in the
 cache folder of the user.
 """
 
+import gc
 import hashlib
 import os
 import shutil
@@ -24,8 +27,10 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba import _dynfunc
+from numba.core import typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
 from numba.core.event import Event, Listener, register
 
 from sgdnoise._machine import someone_watches
@@ -74,12 +79,16 @@ def _remove_stale(folder: Path) -> None:
 
 
 class _Tell(Listener):  # type: ignore[misc]
-    """Says once per process that kernels are being compiled, if a person is watching."""
+    """Says once per process that kernels are being compiled, if a person is watching; pauses garbage collection."""
 
-    told = False
+    told, depth, collects = False, 0, True
 
     def on_start(self, event: Event) -> None:
-        """Numba compiles a function: one that it did not find on disk."""
+        """Numba compiles a function, one that it did not find on disk, alone or for the one that it is compiling."""
+        if self.depth == 0:
+            self.collects = gc.isenabled()
+            gc.disable()  # every collection would look through all that has been imported
+        self.depth += 1
         if self.told or not event.data["dispatcher"].py_func.__module__.startswith("sgdnoise"):
             return
         self.told = True
@@ -87,12 +96,43 @@ class _Tell(Listener):  # type: ignore[misc]
             kept = "once; kept on disk" if cache_folder() else "set NUMBA_CACHE_DIR to a folder to keep the result"
             print(f"sgdnoise: compiling kernels, some seconds ({kept})", file=sys.stderr, flush=True)
 
-    def on_end(self, event: Event) -> None:
-        """Nothing more to say."""
+    def on_end(self, event: Event) -> None:  # noqa: ARG002
+        """Collect garbage again after the last one."""
+        self.depth -= 1
+        if self.depth == 0 and self.collects:
+            gc.enable()
 
 
 TELL = _Tell()
 register("numba:compile", TELL)
+
+
+#: Those of Numba's passes that our functions need. Others are for closures, array expressions, ``with`` and objects.
+PASSES = (
+    untyped_passes.TranslateByteCode,
+    untyped_passes.FixupArgs,
+    untyped_passes.IRProcessing,
+    untyped_passes.DeadBranchPrune,  # what is for tangent vectors, where there are none
+    untyped_passes.GenericRewrites,
+    untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference,
+    typed_passes.PreLowerStripPhis,
+    typed_passes.IRLegalization,
+    typed_passes.AnnotateTypes,
+    typed_passes.NativeLowering,
+    typed_passes.NoPythonBackend,
+)
+
+
+class _Finished(JITCodeLibrary):  # type: ignore[misc]
+    """Code of a kernel with all that it calls, optimised together."""
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.name.startswith("_ZN7cpython") and not function.is_declaration:
+                function.add_function_attribute("noinline")
+                function.add_function_attribute("optnone")
+        super()._optimize_final_module()
 
 
 class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
@@ -109,15 +149,30 @@ class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-class _Inner(Compiler):  # type: ignore[misc]
+class _Kernel(Compiler):  # type: ignore[misc]
+    """Compiles a function that is called from Python."""
+
+    def define_pipelines(self) -> Any:
+        """Return our passes, the last of which write to the library that they find."""
+        state = self.state
+        state.library = _Finished(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        passes = PassManager("kernel")
+        for one in PASSES:
+            passes.add_pass(one, one.__name__)
+        passes.finalize()
+        return [passes]
+
+
+class _Inner(_Kernel):
     """Compiles a function for use within kernels only."""
 
     def define_pipelines(self) -> Any:
-        """Return Numba's own passes, the last of which writes to the library that it finds."""
-        state = self.state
+        """Return the same passes."""
+        passes, state = super().define_pipelines(), self.state
         state.library = _Unfinished(state.targetctx.codegen(), state.func_id.func_qualname)
         state.targetctx.get_executable = _no_entry
-        return super().define_pipelines()
+        return passes
 
 
 def _no_entry(library: Any, description: Any, environment: Any) -> Any:
@@ -153,7 +208,7 @@ def jit(allocates: bool = False, **options: Any) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         with _cached() as cached:
-            kernel: Any = numba.njit(cache=cached, no_cfunc_wrapper=True, **options)(function)
+            kernel: Any = numba.njit(cache=cached, pipeline_class=_Kernel, no_cfunc_wrapper=True, **options)(function)
         if not numba.config.DISABLE_JIT:
             inner = numba.njit(**INNER, **options)(function)
             kernel.get_call_template, kernel.get_overload = inner.get_call_template, inner.get_overload

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,10 @@ class _Bar(tqdm):  # type: ignore[misc]
     def update(self, n: float = 1) -> Any:
         with self.get_lock():
             return super().update(n)
+
+
+# The lock of tqdm's own is one for processes: a semaphore, which a process that is killed leaves behind.
+_Bar.set_lock(threading.RLock())
 
 
 @contextmanager

@@ -24,6 +24,7 @@ Single = NDArray[np.float32]
 SHARE = 8
 
 STRIP = STRIP_BYTES // 8  # numbers of a row that the products take at once
+AT_ONCE = 10**9  # multiplications of one compiled call: nothing can interrupt it
 _BLOCK = 64  # rows that stay in cache while all columns are worked out; the order of sums depends on it
 
 
@@ -58,12 +59,16 @@ def orthogonalise(X: Array, columns: int, frame: int) -> None:
     paths, width = X.shape
     quads = -(-frame // 4)
     reduced = np.zeros((4 * quads, width))
-    share_out(_products, quads, X, reduced)
+    rows = max(1, AT_ONCE // (_BLOCK * frame * width)) * _BLOCK
+    pieces = [X[top : top + rows] for top in range(0, paths, rows)]
+    for piece in pieces:
+        share_out(_products, quads, piece, reduced)
     reduced = reduced[:frame] / paths
     _eliminate(reduced)
     factors = np.zeros_like(reduced)
     _substitute(reduced, factors)
-    share_out(_combine, -(-paths // _BLOCK), X, factors)
+    for piece in pieces:
+        share_out(_combine, -(-len(piece) // _BLOCK), piece, factors)
     for j in range(frame, columns):
         X[:, j] /= math.sqrt(np.mean(X[:, j] ** 2))
 

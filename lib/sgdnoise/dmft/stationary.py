@@ -21,10 +21,10 @@ few paths and then with all. The random numbers are the same in every round, so 
 **Less noise.** Only the sum of the frozen part matters, and given it the mean of :math:`h_0` is known: frozen fields
 are evenly spaced quantiles of one normal number. Averages over the last batch are made with its probability.
 
-**What is left out.** Forces are taken as uncorrelated beyond :data:`MEMORIES` times the memory of the batch or the
+**What is left out.** Forces are taken as uncorrelated beyond ``memories`` times the memory of the batch or the
 relaxation time of the weights, the longer, with a smooth end over the last quarter. For a memory that fades
-exponentially that leaves out :math:`e^{-6}` or less of the power at frequency zero. A response below
-:data:`FORGOTTEN` is taken as zero.
+exponentially eight memories leave out :math:`e^{-6}` or less of the power at frequency zero; the correlation at longer
+lags needs more. A response below :data:`FORGOTTEN` is taken as zero.
 """
 
 import math
@@ -42,15 +42,15 @@ from sgdnoise import _checks, results
 from sgdnoise._threads import Share, share_out
 from sgdnoise.algorithms import Algorithm, check_update
 from sgdnoise.dmft.solve import ConvergenceError
-from sgdnoise.dmft.walk import Course, Seen, new_room, walk
+from sgdnoise.dmft.walk import Course, Law, Seen, new_room, walk
 from sgdnoise.linear_response import linear_response
 from sgdnoise.problem import Problem, check_problem
 from sgdnoise.progress import bar as progress_bar
 
 Array = NDArray[np.float64]
 
-#: Memories after which forces are taken as uncorrelated.
-MEMORIES = 8
+#: Memories after which forces are taken as uncorrelated, unless given.
+MEMORIES = 8.0
 #: Response in linear response that is taken as zero.
 FORGOTTEN = 1e-10
 #: Rounds that are made at most.
@@ -120,6 +120,7 @@ def solve_stationary(
     paths: int = 4000,
     realisations: int = 4,
     seed: int = 0,
+    memories: float = MEMORIES,
     tolerance: float = 1e-3,
     progress: bool | None = None,
 ) -> xr.Dataset:
@@ -133,7 +134,7 @@ def solve_stationary(
     learning_rate
         Step :math:`dt`.
     duration
-        Longest lag, a whole number of learning rates: at least eight times the memory of the batch and the
+        Longest lag, a whole number of learning rates: at least ``memories`` times the memory of the batch and the
         relaxation time of the weights.
     paths
         Paths in each population, a multiple of 8: so many share a frozen field. Errors fall with the square root.
@@ -141,6 +142,9 @@ def solve_stationary(
         Independent populations, whose spread measures the error.
     seed
         As for :func:`~sgdnoise.solve_dmft`.
+    memories
+        Forces are taken as uncorrelated beyond so many memories of the batch or relaxation times of the weights, the
+        longer. Three quarters of them are exact; more let noise in.
     tolerance
         Where it stops: what magnetization, correlation and response still have to change, judged by the last two
         rounds and relative to their largest values.
@@ -177,6 +181,7 @@ def solve_stationary(
         raise ValueError(f"paths must be a multiple of {REPLICAS}, got {paths}")
     realisations = _checks.integer("realisations", realisations, at_least=1)
     seed = _checks.seed("seed", seed)
+    memories = _checks.real("memories", memories, at_least=1)
     tolerance = _checks.real("tolerance", tolerance, above=0)
     if progress is not None:
         _checks.flag("progress", progress)
@@ -185,10 +190,10 @@ def solve_stationary(
     if algorithm.sampling(dt).partition():
         raise ValueError(f"algorithm must draw every sample alone for a stationary state, got {algorithm!r}")
     check_update(algorithm.update(dt, problem.ridge))
-    reach = _reach(linear)
+    reach = _reach(linear, memories)
     if lags < reach:
         raise ValueError(
-            f"duration must be at least {reach * dt:g} here, {MEMORIES} times the memory of the batch or the "
+            f"duration must be at least {reach * dt:g} here, {memories:g} times the memory of the batch or the "
             f"relaxation time of the weights, got {duration!r}"
         )
     kept = np.flatnonzero(np.abs(linear.response.values[0, 0]) > FORGOTTEN)
@@ -209,6 +214,7 @@ def solve_stationary(
         "duration": dt * lags,
         "paths": paths,
         "seed": seed,
+        "memories": memories,
         "tolerance": tolerance,
         "iterations": max(rounds),
         "residual": max(residuals),
@@ -227,12 +233,12 @@ def solve_stationary(
     return result
 
 
-def _reach(linear: xr.Dataset) -> int:
+def _reach(linear: xr.Dataset, memories: float) -> int:
     """Return the lags after which forces are taken as uncorrelated."""
     R = linear.response.values[0, 0]
     relaxation = float(np.arange(R.size) @ R / R.sum())
     batch = 1 / (linear.sampling_rate * linear.learning_rate)
-    lags: int = math.ceil(MEMORIES * max(relaxation, batch) * (1 - 1e-9))
+    lags: int = math.ceil(memories * max(relaxation, batch) * (1 - 1e-9))
     return lags
 
 
@@ -295,7 +301,8 @@ def _chunks(
 ) -> None:
     """Add the sums over the paths of a share of the chunks of frozen fields."""
     problem, first, period = task.problem, task.first, task.period
-    process, root = task.algorithm.sampling(task.dt), math.sqrt(problem.delta)
+    root, process = math.sqrt(problem.delta), task.algorithm.sampling(task.dt)
+    law = Law(process, problem.loss, problem.margin, problem.delta * task.dt, state.response)
     sigma = math.sqrt(state.m**2 + state.frozen)
     # Normal numbers of unit variance at every frequency make noise of this spectrum.
     amplitude = root * np.sqrt(state.spectrum * period / 2)
@@ -307,7 +314,7 @@ def _chunks(
         noise = irfft(white * amplitude.astype(np.float32), period, axis=1)
         course = Course(state.m + root * sigma * own, noise, rng.random((own.size, period)))
         seen = Seen(np.empty_like(noise), np.zeros(own.size), sums.Gamma[chunk], sums.seen[chunk])
-        walk(process, problem.loss, problem.margin, problem.delta * task.dt, state.response, first, course, seen, room)
+        walk(law, first, course, seen, room)
         mean_h0 = state.m / sigma * own if sigma > 0 else 0.0
         force = seen.force[:, first:].reshape(-1, REPLICAS, period - first)
         mean = force.mean(axis=2, dtype=np.float64)

@@ -14,6 +14,16 @@ Array = NDArray[np.float64]
 EVERY = 32  # steps between the times at which the response of a path is worked out: nearer ones tell little more
 
 
+class Law(NamedTuple):
+    """What every path obeys: how its batches are drawn, its loss, and the response of the weights."""
+
+    process: Sampling
+    loss: Loss
+    margin: float
+    step: float  # Delta dt
+    R: Array  # after n+1 steps
+
+
 class Course(NamedTuple):
     """What drives some paths: mean field of each, its noise and the random numbers of its batches at every step."""
 
@@ -46,28 +56,14 @@ def new_room(steps: int, lags: int) -> Room:
 
 
 @jit(nogil=True, fastmath={"contract"})
-def walk(
-    process: Sampling,
-    loss: Loss,
-    margin: float,
-    step: float,
-    R: Array,
-    first: int,
-    course: Course,
-    out: Seen,
-    room: Room,
-) -> None:
+def walk(law: Law, first: int, course: Course, out: Seen, room: Room) -> None:
     r"""Follow paths through all steps (``eq-field`` of the book) and add up what they show from step ``first`` on.
 
-    A force is added at once to the fields of the steps to come, with ``R[n]`` the response after n+1 steps. Averages
-    over the last batch are made with its probability, as in :class:`~sgdnoise.dmft.population.Population`.
-
-    Parameters
-    ----------
-    step
-        :math:`\Delta\,dt`.
+    A force is added at once to the fields of the steps to come. Averages over the last batch are made with its
+    probability, as in :class:`~sgdnoise.dmft.population.Population`.
     """
     paths, steps = course.noise.shape
+    process, loss, margin, step, R = law
     lags, field = R.size, room.field
     many = (steps - first) / ((steps - first - 1) // EVERY + 1)  # steps for which one response stands
     for p in range(paths):

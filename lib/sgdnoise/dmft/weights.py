@@ -84,7 +84,8 @@ class Weights:
         """
         out = np.empty((len(self.L), waiting.size, self.m.size))
         for L, C in zip(self.L, out, strict=True):
-            triangles.correlate(L, waiting, C)
+            for i in range(waiting.size):  # one by one: nothing can interrupt a compiled call
+                triangles.correlate(L, waiting[i : i + 1], C[i : i + 1])
         return out if len(out) == 1 else np.stack([out[0] + out[1], out[0] - out[1]]) / 2
 
     def norm(self) -> Array:

@@ -95,19 +95,27 @@ def inverse_normal(u: float) -> float:
 
 
 class Buffers(NamedTuple):
-    """Memory for one row; ``bits`` looks at the numbers of ``real`` as words."""
+    """Memory for half a row; the last two are two of the others, seen as words."""
 
-    word: NDArray[np.uint32]  # (2, half a row and a bit)
-    real: Single  # (5, ...)
-    bits: NDArray[np.int32]
+    first: NDArray[np.uint32]
+    second: NDArray[np.uint32]
+    u: Single
+    cosine: Single
+    sine: Single
+    mantissa: Single
+    exponent: Single
+    u_bits: NDArray[np.int32]
+    mantissa_bits: NDArray[np.int32]
 
 
 def new_buffers(length: int) -> Buffers:
     """Return memory for rows of this length."""
-    # One cache line between the rows, so that the compiler's test for overlap never sees them touch.
+    # One cache line between the arrays, so that the compiler's test for overlap never sees them touch.
     half = (length + 1) // 2
-    real = np.empty((5, half + 16), np.float32)
-    return Buffers(np.empty((2, half + 16), np.uint32), real, real.view(np.int32))
+    first, second = np.empty((2, half + 16), np.uint32)[:, :half]
+    u, cosine, sine, mantissa, exponent = np.empty((5, half + 16), np.float32)[:, :half]
+    views = u.view(np.int32), mantissa.view(np.int32)
+    return Buffers(first, second, u, cosine, sine, mantissa, exponent, *views)
 
 
 @jit(nogil=True)
@@ -115,17 +123,13 @@ def fill_rows(
     key: Keys, first_row: int, mean: np.float32, scale: np.float32, length: int, buffers: Buffers, out: Single
 ) -> None:
     """Fill rows with ``mean + scale z``, from ``first_row`` of a stream on; the counter is (place in the row, row)."""
-    half = (length + 1) // 2
-    word, real, bits = buffers.word, buffers.real, buffers.bits
-    # Sliced here, so that the compiler knows that neighbours in a row are neighbours in memory.
-    first, second = word[0, :half], word[1, :half]
-    u, cosine, sine = real[0, :half], real[1, :half], real[2, :half]
-    mantissa, exponent = real[3, :half], real[4, :half]
+    first, second, u, cosine, sine, mantissa, exponent, u_bits, mantissa_bits = buffers
+    half = first.size
     for row in range(out.shape[0]):
         words(key[0], key[1], np.uint32(first_row + row), first, second)
         _uniform(first, u)
         _rotation(second, cosine, sine)
-        _split(bits[0, :half], bits[3, :half], exponent)
+        _split(u_bits, mantissa_bits, exponent)
         _radius(mantissa, exponent, u)
         _place(mean, scale, u, cosine, out[row, :half])
         _place(mean, scale, u, sine, out[row, half:length])

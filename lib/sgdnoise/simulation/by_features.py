@@ -19,7 +19,7 @@ from sgdnoise.algorithms import Update
 from sgdnoise.parts import part
 from sgdnoise.simulation.plan import TOGETHER, Plan
 from sgdnoise.simulation.record import Log, write_loss
-from sgdnoise.simulation.state import Flags, Numbers, Objective, Rows, Start, Tangents, Vectors, copy_row
+from sgdnoise.simulation.state import Flags, Numbers, Objective, Rows, Start, Tangents, Vectors, clear_row, copy_row
 from sgdnoise.vectors.lanes import Floating, aligned, lane_sum, lanes, load_lanes, padded
 from sgdnoise.vectors.rows import dot_strip, strip_of, sum_strip
 
@@ -66,16 +66,16 @@ class FeatureSpace(NamedTuple):
         A, block, many, strip = self.A, self.block, chosen.size, strip_of(self.A)
         gradient = self.vectors.x_gradient
         for c in chosen:
-            gradient[c] = 0
+            clear_row(gradient, c)
             self.known[c] = self.full[c]
             if tangents is not None:
                 first = c * tangents.x_probes.shape[0]
-                tangents.vectors.x_gradient[first : first + tangents.live[c]] = 0
-        touched = block.touched[: _touch(weight, chosen, block)]
-        for start in range(0, touched.size, BLOCK):
+                for t in range(first, first + tangents.live[c]):
+                    clear_row(tangents.vectors.x_gradient, t)
+        touched = _touch(weight, chosen, block)
+        for start in range(0, touched, BLOCK):
             for i in range((many + 1) // 2):
-                c, d = _pair(chosen, i)
-                _choose_rows(touched[start : start + BLOCK], weight[c], weight[d], i, block)
+                _choose_rows(start, min(start + BLOCK, touched), _pair(chosen, i), weight, i, block)
             _multiply_block(A, self.w, chosen, block)
             for i in range((many + 1) // 2):
                 _slopes_of_pair(i, chosen, self.objective, weight, self.h, block)
@@ -200,12 +200,13 @@ def _touch(weight: Floating, chosen: Rows, block: Block) -> int:
 
 
 @jit(nogil=True)
-def _choose_rows(touched: Rows, first: Floating, second: Floating, i: int, block: Block) -> None:
-    """Rows of a block that are in the batch of either column of pair ``i``."""
-    n = 0
-    for sample in touched:
-        block.rows[i, n] = sample
-        n += (first[sample] != 0) | (second[sample] != 0)
+def _choose_rows(first: int, last: int, pair: tuple[int, int], weight: Floating, i: int, block: Block) -> None:
+    """Of the touched rows from ``first`` to below ``last``, those in the batch of either column of pair ``i``."""
+    rows, n = block.rows, 0
+    for j in range(first, last):
+        sample = block.touched[j]
+        rows[i, n] = sample
+        n += (weight[pair[0], sample] != 0) | (weight[pair[1], sample] != 0)
     block.number[i] = n
 
 
@@ -214,7 +215,9 @@ def _multiply_block(A: Floating, W: Floating, chosen: Rows, block: Block) -> Non
     """Lane vectors of the products of every column with the rows of its pair."""
     pairs, products = (chosen.size + 1) // 2, block.products
     for i in range(pairs):
-        products[2 * i : 2 * i + 2, : block.number[i]] = 0
+        for k in range(block.number[i]):
+            clear_row(products[2 * i], k)
+            clear_row(products[2 * i + 1], k)
     for j in range(0, W.shape[1], strip_of(A)):
         for i in range(pairs):
             rows = block.rows[i, : block.number[i]]
@@ -226,14 +229,13 @@ def _slopes_of_pair(i: int, chosen: Rows, objective: Objective, weight: Floating
     r"""Turn products of pair ``i`` into :math:`s_\mu\ell'(h_\mu)`, and keep rows where that is not zero in either."""
     loss, margin = objective.loss, objective.margin
     c, d = _pair(chosen, i)
-    rows, products, coefficients = block.rows[i], block.products[2 * i :], block.coefficients[2 * i :]
-    kept = 0
+    rows, coefficients, kept = block.rows, block.coefficients, 0
+    products, others = block.products[2 * i], block.products[2 * i + 1]
     for j in range(block.number[i]):
-        sample = rows[j]
-        H[c, sample], H[d, sample] = lane_sum(load_lanes(products[0], j)), lane_sum(load_lanes(products[1], j))
-        first = weight[c, sample] * loss.slope(H[c, sample], margin)
-        second = weight[d, sample] * loss.slope(H[d, sample], margin)
-        rows[kept], coefficients[0, kept], coefficients[1, kept] = sample, first, second
+        sample, h, g = rows[i, j], lane_sum(load_lanes(products, j)), lane_sum(load_lanes(others, j))
+        H[c, sample], H[d, sample] = h, g
+        first, second = weight[c, sample] * loss.slope(h, margin), weight[d, sample] * loss.slope(g, margin)
+        rows[i, kept], coefficients[2 * i, kept], coefficients[2 * i + 1, kept] = sample, first, second
         kept += (first != 0) | (second != 0)
     block.number[i] = kept
 
@@ -254,20 +256,22 @@ def _curvatures(i: int, objective: Objective, s: Floating, h: Floating, block: B
 def _add_hessian(A: Floating, c: int, n: int, tangents: Tangents, block: Block) -> None:
     """Add the block's part of the Hessian times each live tangent vector of column ``c``, two at a time."""
     first, live = c * tangents.x_probes.shape[0], tangents.live[c]
-    D, E = tangents.vectors.x[first : first + live], tangents.vectors.x_gradient[first : first + live]
-    strip, products = strip_of(A), block.products
-    rows, curvature = block.rows[block.rows.shape[0] - 1, :n], block.coefficients[block.coefficients.shape[0] - 1]
-    felt = block.coefficients[block.coefficients.shape[0] - 1 - live :]
-    products[:live, :n] = 0
-    for j in range(0, D.shape[1], strip):
-        for t in range(0, live, 2):
-            dot_strip(A, rows, j, D, (t, t + 1), products[t], products[t + 1])
+    D, E = tangents.vectors.x, tangents.vectors.x_gradient
+    strip, products, felt, last = strip_of(A), block.products, block.coefficients, block.coefficients.shape[0] - 1
+    rows = block.rows[block.rows.shape[0] - 1, :n]
     for t in range(live):
         for k in range(n):
-            felt[t, k] = curvature[k] * lane_sum(load_lanes(products[t], k))
+            clear_row(products[t], k)
     for j in range(0, D.shape[1], strip):
         for t in range(0, live, 2):
-            sum_strip(A, rows, j, felt[t], felt[t + 1], E, (t, t + 1), j)
+            dot_strip(A, rows, j, D, (first + t, first + t + 1), products[t], products[t + 1])
+    for t in range(live):
+        for k in range(n):
+            felt[last - live + t, k] = felt[last, k] * lane_sum(load_lanes(products[t], k))
+    for j in range(0, D.shape[1], strip):
+        for t in range(0, live, 2):
+            mine = last - live + t
+            sum_strip(A, rows, j, felt[mine], felt[mine + 1], E, (first + t, first + t + 1), j)
 
 
 @jit(fastmath={"contract"}, nogil=True)

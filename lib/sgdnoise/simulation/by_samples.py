@@ -16,7 +16,7 @@ from sgdnoise.algorithms import Update
 from sgdnoise.parts import part
 from sgdnoise.simulation.plan import Plan
 from sgdnoise.simulation.record import Log, write_loss
-from sgdnoise.simulation.state import Numbers, Objective, Rows, Start, Tangents, Vectors
+from sgdnoise.simulation.state import Numbers, Objective, Rows, Start, Tangents, Vectors, clear_row
 from sgdnoise.vectors.lanes import STRIP_BYTES, Floating, aligned, lanes, padded
 from sgdnoise.vectors.rows import square_of_products, strip_of, sum_strip
 
@@ -161,8 +161,8 @@ def _multiply(step: int, gram: Floating, vectors: Floating, chosen: Rows, active
     pairs = (many + 1) // 2
     for i in range(pairs):
         c, d = chosen[2 * i], chosen[min(2 * i + 1, many - 1)]
-        out[c] = 0
-        out[d] = 0
+        clear_row(out, c)
+        clear_row(out, d)
         n = 0
         for sample in range(rows.shape[1]):
             first, second = vectors[c, sample], vectors[d, sample]

@@ -101,6 +101,13 @@ def copy_row(source: Floating, i: int, target: Floating, j: int) -> None:
 
 
 @jit(nogil=True)
+def clear_row(target: Floating, i: int) -> None:
+    """``target[i] = 0``, likewise."""
+    for k in range(target.shape[1]):
+        target[i, k] = 0
+
+
+@jit(nogil=True)
 def kick(c: int, i: int, rate: float, tangents: Tangents) -> None:
     """Displace column ``c`` along the probes of waiting time ``i``: a field entered the gradient of the step before."""
     many = tangents.x_probes.shape[0]

@@ -16,6 +16,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+from tqdm import tqdm
 
 from sgdnoise._machine import cores
 
@@ -64,6 +65,7 @@ class Processes(ThreadPoolExecutor):
 
     def _attempt(self, task: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         died: BaseException | None = None
+        _leave_interrupts("SIG_BLOCK")  # until the process, which inherits it, ignores them
         for _ in range(2):
             process = self._process()
             try:
@@ -115,6 +117,8 @@ def _settle(parent: int) -> None:
     It may have ended already: that is why it says who it is.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _leave_interrupts("SIG_UNBLOCK")
+    tqdm.set_lock(threading.RLock())  # in place of a semaphore, which this process would leave behind if killed
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -122,6 +126,12 @@ def _settle(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _leave_interrupts(how: str) -> None:
+    """Keep Ctrl-C from this thread and from the processes that it starts, or no longer."""
+    if hasattr(signal, "pthread_sigmask"):  # Windows has none
+        signal.pthread_sigmask(getattr(signal, how), {signal.SIGINT})
 
 
 class Cluster(Executor):
