@@ -116,7 +116,8 @@ def persistence(
     weak = []
     for batch in batches:
         for tau in persistences:
-            solved = linear_response(problem, PersistentSGD(batch, tau), learning_rate, max(40.0, 8 * batch * tau))
+            duration = learning_rate * round(max(40.0, 8 * batch * tau) / learning_rate)
+            solved = linear_response(problem, PersistentSGD(batch, tau), learning_rate, duration)
             curve = fdt_curve(solved, 0.0).isel(realisation=0).sel(lag=lags, method="nearest")
             found = {
                 "response": curve.integrated_response,
