@@ -149,7 +149,7 @@ right.legend()
 publish("reading", figure)
 
 # %% tags=["hide-input"]
-# Let the reader move the window, here and for the run behind the paper's 0.05.
+# Let the reader move the window of lags.
 third_size, third_rate = {
     "smoke": ({"paths": 500, "realisations": 4}, 0.05),
     "standard": ({"paths": 1000, "realisations": 10}, 0.01),

@@ -389,7 +389,7 @@ glue("until", f"{until:g}")
 
 
 # %% tags=["hide-input"]
-# Let the reader choose gradient, learning rate and momentum, and measure at some of them.
+# Let the reader choose gradient, learning rate and momentum.
 settings = [
     {"gradient": gradient, "learning_rate": rate, "momentum": beta, "batch": b}
     for gradient in colors
