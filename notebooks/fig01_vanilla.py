@@ -8,6 +8,7 @@
 #     display_name: Python 3
 #     language: python
 #     name: python3
+#   try_your_own: batches 0.05,0.3,0.6
 # ---
 
 # %% [markdown]
@@ -29,6 +30,16 @@
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+alpha = 6.0  # samples per feature
+delta = 1.0  # noise of the data
+ridge = 1.0
+rates = [0.1, 0.2, 0.3, 0.4]  # learning rates, at the first batch fraction
+small_rates = [0.04, 0.08]  # not in the paper: towards zero
+batches = [0.1, 0.2, 0.4, 0.8, 0.99]  # batch fractions, at the first learning rate
+window = [0.0, 2.5]  # lags of the line whose slope is T
+sat_alpha = 2.0  # the separable case, without a ridge
+sat_delta = 0.5
+sat_batch = 0.5
 
 # %% tags=["hide-input"]
 # Set up.
@@ -55,68 +66,76 @@ theory_size, network_size = {
     ),
 }[profile]
 
+
+def on_grid(times, rate):
+    """The multiples of a learning rate that are nearest to some times, each once."""
+    return list(dict.fromkeys(round(rate * max(1, round(t / rate)), 9) for t in times))
+
+
 # %% [markdown]
-# The unsatisfiable case is $\alpha=6$, $\Delta=\lambda=\kappa=1$, at the paper's four learning rates and two smaller
-# ones, 0.04 and 0.08, with $b=0.1$ and at five batch sizes with $dt=0.1$; mean-field theory, and real networks whose
-# response is measured with random probes. Twelve units of time are enough to become stationary, by the test of
-# `sn.effective_temperature`.
+# Each point of the figure is computed twice: by mean-field theory, and on real networks whose response is measured with
+# random probes. Twelve units of time are enough to become stationary, by the test of `sn.effective_temperature`.
 
 # %%
-problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
-rates, batches = (0.1, 0.2, 0.3, 0.4), (0.1, 0.2, 0.4, 0.8, 0.99)
-smaller = (0.04, 0.08)  # not in the paper: towards zero
+problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
+
+
+def run(engine, point, **options):
+    """One result, stored or computed now."""
+    return sn.sweep(engine, [point], [seed], fixed=options).squeeze(("point", "seed"))
 
 
 def both(batch, rate):
-    """Theory and simulation at one point of the figure, stored or computed now."""
-    spacing = 3 * rate if rate >= 0.1 else 0.48
-    every = np.arange(0.0, 12.0, spacing).round(9).tolist()
-    some = [4.8, 6.0, 7.2] if rate != 0.3 else [5.4, 6.3, 7.2]
-    point = [
-        {
-            "algorithm": sn.SGD(batch=batch),
-            "learning_rate": rate,
-            "problem": problem,
-            "duration": 12.0,
-        }
-    ]
-    theory = sn.sweep(
-        sn.solve_dmft, point, [seed], fixed=theory_size | {"waiting_times": every}
-    )
-    network = sn.sweep(
-        sn.simulate,
-        point,
-        [seed],
-        fixed=network_size | {"waiting_times": some, "loss_every": 12},
-    )
+    """Theory and networks at one batch fraction and learning rate."""
+    point = {"algorithm": sn.SGD(batch=batch), "learning_rate": rate}
+    (end,) = on_grid([12.0], rate)
+    common = {"problem": problem, "duration": end}
+    (spacing,) = on_grid([max(0.3, 3 * rate)], rate)
+    every = np.arange(0.0, end, spacing).round(9).tolist()
+    theory = run(sn.solve_dmft, point, waiting_times=every, **common, **theory_size)
+    some = {"waiting_times": on_grid([4.8, 6.0, 7.2], rate), "loss_every": 12}
+    network = run(sn.simulate, point, **some, **common, **network_size)
     # Before that it has not forgotten its start.
-    theory = theory.sel(waiting_time=slice(3.0, None))
-    return theory.squeeze(("point", "seed")), network.squeeze(("point", "seed"))
+    return theory.sel(waiting_time=slice(3.0, None)), network
 
 
-by_rate = {rate: both(0.1, rate) for rate in (*smaller, *rates)}
-by_batch = {
-    batch: by_rate[0.1] if batch == 0.1 else both(batch, 0.1) for batch in batches
-}
+by_rate = {rate: both(batches[0], rate) for rate in (*small_rates, *rates)}
+by_batch = {batch: both(batch, rates[0]) for batch in batches}
 
 # %% [markdown]
-# The separable case is $\alpha=2$, $b=0.5$, $\Delta=0.5$, $\lambda=0$. There the weights come to rest. We measure the
-# displacement by $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which equals $C(t_w,t_w)-C(t,t_w)$ in a stationary state and does not
-# mistake the slow drift of the norm for a fluctuation.
+# In the separable case the weights come to rest. So that the slow drift of the norm is not taken for a fluctuation,
+# displacement is measured by $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which in a stationary state is $C(t_w,t_w)-C(t,t_w)$, and
+# the temperature by the chord $B/\chi$ at lag 6.
 
 # %%
-separable = sn.Problem(alpha=2, delta=0.5, ridge=0.0)
-late = [6.0, 12.0, 24.0, 36.0] if profile == "smoke" else [12.0, 24.0, 48.0, 72.0]
-options = {
-    "problem": separable,
-    "algorithm": sn.SGD(batch=0.5),
-    "duration": late[-1] + 6.0,
-    "waiting_times": late,
-}
-resting = {
-    rate: sn.sweep(
-        sn.solve_dmft, [{"learning_rate": rate}], [seed], fixed=options | theory_size
-    ).squeeze(("point", "seed"))
+separable = sn.Problem(alpha=sat_alpha, delta=sat_delta, ridge=0.0)
+late = [3.0, 6.0, 12.0, 24.0, 36.0] + ([] if profile == "smoke" else [48.0, 72.0])
+lag = 6.0
+
+
+def resting(engine, rate, times, size):
+    """The separable case at one learning rate."""
+    point = {"algorithm": sn.SGD(batch=sat_batch), "learning_rate": rate}
+    times = on_grid(times, rate)
+    (end,) = on_grid([times[-1] + lag + rate], rate)
+    return run(
+        engine, point, problem=separable, duration=end, waiting_times=times, **size
+    )
+
+
+def chord(dataset, waiting_time):
+    """Squared displacement over response, a while after a waiting time."""
+    curve = sn.fdt_curve(dataset, waiting_time=waiting_time)
+    curve = curve.sel(lag=lag, method="nearest")
+    square = curve.displacement + 0.5 * curve.drift
+    return Estimate.mean(square / curve.integrated_response)
+
+
+rest = {
+    rate: (
+        resting(sn.solve_dmft, rate, late, theory_size),
+        resting(sn.simulate, rate, late[:4], network_size | {"loss_every": 50}),
+    )
     for rate in rates
 }
 
@@ -125,7 +144,6 @@ resting = {
 # The few paths of the smoke profile drift by chance; elsewhere the usual test of
 # stationarity decides.
 steady = {"drift_tolerance": 1e3} if profile == "smoke" else {}
-lags = (0.0, 2.5)
 
 
 def line(dataset, networks=False):
@@ -133,106 +151,158 @@ def line(dataset, networks=False):
     # Networks are looked at where the theory is stationary; three waiting times cannot show it again.
     allowed = {"drift_tolerance": 1e3} if networks else steady
     try:
-        return sn.effective_temperature(dataset, method="line", lags=lags, **allowed)
+        return sn.effective_temperature(
+            dataset, method="line", lags=tuple(window), **allowed
+        )
     except sn.NoPlateauError as refusal:
         return refusal.estimate
 
 
-def plot_curves(axes, cases, names):
+def plot_curves(axes, cases, colors, symbol):
     """FDT plots: lines for the theory, points with two standard errors for networks."""
-    for (theory, network), name, color, marker in zip(
-        cases, names, plotting.SERIES, "osD^v", strict=False
-    ):
-        curve = sn.fdt_curve(theory.sel(waiting_time=slice(4.8, 7.2)))
+    lines = []
+    for value, color in colors.items():
+        theory, network = cases[value]
+        name = f"${symbol}={value:g}$"
+        curve = sn.fdt_curve(theory.sel(waiting_time=slice(4.7, 7.3)))
         curve = curve.sel(lag=slice(0, 4.81))
-        plotting.draw_fdt(
-            axes, curve, linestyle="-", color=color, name=f"theory, {name}"
-        )
-        lags, points = (0.4, 0.8, 1.2, 2.0, 3.2), sn.fdt_curve(network)
-        plotting.draw_fdt(axes, points, lags, fmt=marker, color=color, label=name)
+        look = {"color": color, "linestyle": "-", "name": f"theory, {name}"}
+        lines.append((plotting.draw_fdt(axes, curve, **look), name))
+        points = sn.fdt_curve(network)
+        look = {"color": color, "fmt": "o", "name": f"networks, {name}"}
+        plotting.draw_fdt(axes, points, (0.4, 0.8, 1.2, 2.0, 3.2), **look)
+    axes.set(
+        xlabel=r"$C(t,t_w)\,/\,C(t_w,t_w)$", ylabel=r"$\chi(t,t_w)\,/\,C(t_w,t_w)$"
+    )
+    axes.set_ylim(0, 1.12 * axes.get_ylim()[1])
+    return lines
 
 
-def plot_temperature(axes, values, cases, label):
+def plot_temperature(axes, cases, colors, label):
     """Temperature of theory and networks, with two standard errors."""
-    styles = {
-        "theory": {"fmt": "o", "color": "k"},
-        "networks": {"fmt": "s", "color": "0.5", "fillstyle": "none"},
-    }
-    for which, (name, style) in enumerate(styles.items()):
-        fits = [line(case[which], networks=which == 1) for case in cases]
-        size = {"markersize": 2.5 + 3 * which, "label": name}
-        plotting.curve(
-            axes,
-            list(values),
-            [fit.value for fit in fits],
-            [fit.error for fit in fits],
-            **style,
-            **size,
-        )
+    for value, case in cases.items():
+        for which, (name, style) in enumerate(
+            {
+                "theory": {"fmt": "_", "markersize": 11},
+                "networks": {"fmt": "o"},
+            }.items()
+        ):
+            fit = line(case[which], networks=which == 1)
+            look = {"color": colors[value], "name": f"{name}, {value:g}"} | style
+            plotting.curve(axes, [value], [fit.value], [fit.error], **look)
     axes.set(xlabel=label, ylabel=r"$T_\mathrm{eff}$", ylim=(0, None), xlim=(0, None))
 
 
+def linear(batch, rate):
+    """The same slope in linear response; NaN where that is unstable."""
+    (end,) = on_grid([window[1] + 2 * rate], rate)
+    try:
+        return line(sn.linear_response(problem, sn.SGD(batch=batch), rate, end)).value
+    except ValueError:
+        return np.nan
+
+
+rate_colors = plotting.ordered(by_rate)
+batch_colors = plotting.ordered(by_batch)
 figure, panels = plt.subplot_mosaic(
-    [
-        ["rates", "by rate"],
-        ["rates", "rest"],
-        ["batches", "by batch"],
-        ["batches", "by batch"],
-    ],
-    figsize=(7.2, 6.6),
-    width_ratios=(1.7, 1),
+    [["rates", "by rate", "rest"], ["batches", "by batch", "rest"]],
+    figsize=(plotting.WIDTH, 4.7),
+    width_ratios=(1.35, 1, 1),
 )
-plot_curves(
-    panels["rates"],
-    [by_rate[rate] for rate in rates],
-    [f"$dt={rate}$" for rate in rates],
-)
-plot_curves(panels["batches"], by_batch.values(), [f"$b={batch}$" for batch in batches])
-plot_temperature(panels["by rate"], by_rate, by_rate.values(), "learning rate $dt$")
-plot_temperature(panels["by batch"], batches, by_batch.values(), "batch fraction $b$")
-for (rate, theory), style in zip(
-    resting.items(), (("-", 4), ("-", 2.6), ("--", 2), (":", 1.4)), strict=True
+shown = {rate: rate_colors[rate] for rate in rates}
+for drawn, words in plot_curves(panels["rates"], by_rate, shown, "dt"):
+    plotting.label(drawn, words, offset=(0, 3))
+lines = plot_curves(panels["batches"], by_batch, batch_colors, "b")
+widths = [1 - np.min(drawn.get_xdata()) for drawn, _ in lines]
+narrow = [width < 0.25 * max(widths) for width in widths]
+for (drawn, words), small in zip(lines, narrow, strict=True):
+    if not small:
+        plotting.label(drawn, words, offset=(0, 3))
+if any(narrow):  # enlarged: these would be one upright line
+    inset = panels["batches"].inset_axes((0.6, 0.5, 0.4, 0.42))
+    for (drawn, words), small in zip(lines, narrow, strict=True):
+        if small:
+            look = {"color": drawn.get_color(), "name": f"theory, {words}, enlarged"}
+            look |= {"linestyle": "-"}
+            plotting.curve(inset, drawn.get_xdata(), drawn.get_ydata(), **look)
+            plotting.label(inset.lines[-1], words, offset=(0, 3))
+    inset.set(ylim=(0, 1.5 * inset.get_ylim()[1]))
+    inset.locator_params(nbins=2)
+    inset.tick_params(labelsize=8)
+
+many = np.round(np.linspace(0.01, 1.02 * max(by_rate), 30), 4)
+grid = {"rate": (many, [linear(batches[0], rate) for rate in many])}
+many = np.round(np.linspace(0.02, 1.0, 40), 4)
+grid["batch"] = (many, [linear(batch, rates[0]) for batch in many])
+for name, cases, colors, label in (
+    ("rate", by_rate, rate_colors, "learning rate $dt$"),
+    ("batch", by_batch, batch_colors, "batch fraction $b$"),
 ):
-    curve = sn.fdt_curve(theory, waiting_time=late[-1]).mean("realisation")
-    norm = float(theory.norm.sel(time=late[-1], method="nearest").mean())
-    square = (curve.displacement + 0.5 * curve.drift) / norm
-    plotting.curve(
-        panels["rest"],
-        1 - square,
-        curve.normalised_response,
-        fmt=style[0],
-        linewidth=style[1],
-        label=f"$dt={rate}$",
-    )
+    axes = panels[f"by {name}"]
+    look = {"color": "0.5", "linewidth": 1, "name": "linear response"}
+    plotting.curve(axes, *grid[name], fmt="-", **look)
+    plot_temperature(axes, cases, colors, label)
+    axes.set_title(f"$b={batches[0]:g}$" if name == "rate" else f"$dt={rates[0]:g}$")
+    if (alpha, delta, ridge, batches[0], rates[0]) == (6.0, 1.0, 1.0, 0.1, 0.1):
+        plotting.quoted(axes, [0.1], [0.015], "paper: 0.015")
+    if name == "rate" and axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper left", handletextpad=0.2)
+
+for place, (rate, pair) in enumerate(rest.items()):
+    for kind, dataset in zip(("theory", "networks"), pair, strict=True):
+        chords = {t: chord(dataset, t) for t in dataset.waiting_time.values}
+        chords = {
+            t: e for t, e in chords.items() if e.value > 0
+        }  # the axis is logarithmic
+        look = {"fmt": "-", "label": f"$dt={rate:g}$"}
+        if kind == "networks":
+            look = {"fmt": "o", "name": f"networks, $dt={rate:g}$"}
+            look |= {"error": [e.error for e in chords.values()]}
+        plotting.curve(
+            panels["rest"],
+            [t * (1.0 if kind == "theory" else 1.05**place) for t in chords],
+            [e.value for e in chords.values()],
+            color=rate_colors[rate],
+            **look,
+        )
+cold = line(by_rate[rates[0]][0]).value
+look = {"color": "0.5", "linewidth": 1, "name": "T of the case on the left"}
+level = plotting.curve(panels["rest"], None, cold, fmt="--", **look)
+words = rf"not separable, $dt={rates[0]:g}$"
+plotting.label(level, words, offset=(-2, 6), fontsize=8.5)
+panels["rest"].legend(loc="lower left")
 panels["rest"].set(
-    xlabel=r"$1-B/C(t_w,t_w)$",
-    ylabel=r"$\chi/C(t_w,t_w)$",
-    xlim=(0.86, 1.01),
+    xscale="log",
+    yscale="log",
+    xlabel="waiting time $t_w$",
+    ylabel=r"$B/\chi$ at lag 6",
+    title="separable data",
 )
-for name in ("rates", "batches", "by rate"):
-    panels[name].legend(fontsize=7)
-panels["rest"].legend(fontsize=7, title="SAT phase", title_fontsize=7)
+plotting.plain_ticks(panels["rest"].xaxis, [3, 6, 12, 24, 48])
 publish("fdt", figure)
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "claims"]
 # Test the claims.
 fits = {rate: line(case[0]) for rate, case in by_rate.items()}
 glue("features", network_size["features"])
 glue("data_sets", network_size["realisations"])
 glue("late", f"{late[-1]:g}")
 
-
 hot = {rate: Estimate.of(fit) for rate, fit in fits.items()}
+for rate in (0.1, 0.4):
+    over = 100 * (hot[rate] / linear(0.1, rate) - 1.0)
+    glue(f"linear_{rate}", f"{over:+.1f}")
 table = ", ".join(f"{hot[rate]:.4f}" for rate in rates)
 steps = {f"$dt={a}$ to {b}": hot[b] - hot[a] for a, b in pairwise(rates)}
 claim("temperature-grows-with-rate", f"{table} at $dt = 0.1$ to 0.4", steps)
 
 # A line through the two smallest rates, at zero.
-zero = 2.0 * hot[smaller[0]] - hot[smaller[1]]
+zero = 2.0 * hot[small_rates[0]] - hot[small_rates[1]]
 glue("zero", f"{zero:+.5f}")
 claim(
     "temperature-vanishes-with-rate",
-    f"a line through $dt = {smaller[0]}$ and {smaller[1]} meets $dt=0$ at {zero:+.5f}, against {hot[0.1]:.4f} at 0.1",
+    f"a line through $dt = {small_rates[0]}$ and {small_rates[1]} meets $dt=0$ at {zero:+.5f}, "
+    f"against {hot[0.1]:.4f} at 0.1",
     zero / hot[0.1],
 )
 
@@ -291,18 +361,9 @@ claim(
 )
 
 
-def rattle(theory, waiting_time):
-    """Squared displacement over response, six units of time after a waiting time."""
-    curve = sn.fdt_curve(theory, waiting_time=waiting_time).sel(
-        lag=6.0, method="nearest"
-    )
-    return Estimate.mean(
-        (curve.displacement + 0.5 * curve.drift) / curve.integrated_response
-    )
-
-
 rest_now = {
-    rate: [rattle(theory, time) for time in late] for rate, theory in resting.items()
+    rate: [chord(theory, time) for time in theory.waiting_time.values]
+    for rate, (theory, _) in rest.items()
 }
 parts = {rate: values[-1] / hot[rate] for rate, values in rest_now.items()}
 worst = max(parts, key=lambda rate: parts[rate].value)
@@ -322,34 +383,37 @@ claim(
 # ---
 # name: fig-fdt
 # alt: >-
-#   Integrated response against correlation, above for four learning rates and below for five batch fractions: lines
-#   of the theory and symbols of networks, from the lower right to the upper left. Beside them the temperature against
-#   the learning rate, the curves of separable data for four learning rates, and the temperature against the batch
-#   fraction.
+#   Left, integrated response against correlation, above for four learning rates and below for five batch fractions:
+#   lines of the theory and symbols of networks, from the lower right to the upper left, and an enlargement of the two
+#   steepest. Middle, the temperature against learning rate and batch fraction, with a line for linear response and a
+#   star for the value of the paper. Right, the ratio of squared displacement to response of separable data against
+#   the waiting time, for four learning rates.
 # ---
-# FDT plots of vanilla SGD, $\alpha=6$, $\Delta=\lambda=\kappa=1$, mean over waiting times from 4.8 to 7.2. Above:
-# learning rates at $b=0.1$. Below: batch sizes at $dt=0.1$. Lines: mean-field theory; symbols: networks with $N=$
-# {glue:}`features` features, mean of {glue:}`data_sets` data sets with two standard errors. On the right the
-# temperature, read off a line over lags from 0 to 2.5, for theory (dots) and networks (open squares), also at two
-# learning rates that are not on the left; and, between the two, the FDT plot of the separable case $\alpha=2$,
-# $b=0.5$, $\Delta=0.5$, $\lambda=0$ at $t_w=$ {glue:}`late` for the four learning rates, with $1-B/C(t_w,t_w)$ in
-# the place of the correlation.
+# Left: FDT plots of vanilla SGD at $\alpha=6$, $\Delta=\lambda=\kappa=1$, mean over waiting times from 4.8 to 7.2, for
+# four learning rates at $b=0.1$ and five batch fractions at $dt=0.1$ (enlarged: $b=0.8$ and 0.99). Middle: the slope
+# $T$ over lags from 0 to 2.5, with that of linear response (grey line). Right: separable data, $\alpha=2$,
+# $\Delta=b=0.5$, $\lambda=0$; the temperature falls as training ends. Lines and dashes: mean-field theory. Dots:
+# networks with $N=$ {glue:}`features` features, mean of {glue:}`data_sets` data sets. Bars are two standard errors,
+# here and in all figures.
 # ```
 #
-# Does the temperature vanish with the learning rate? The paper has no rates below 0.1. A line through our two smallest
-# rates meets $dt=0$ at {glue:text}`zero`. The intercept is negative even without noise, because $T$ grows faster than
-# linearly. The maximum in the batch size has two reasons: a nearly full batch hardly fluctuates, and a small batch
-# exerts a weak force.
+# **The temperature vanishes with the learning rate**, as the paper says; it has no rates below 0.1. A line through our
+# two smallest rates meets $dt=0$ at {glue:text}`zero`. The intercept is negative even without noise, because $T$ grows
+# faster than linearly. Linear response has no adjustable parameter; from it the theory differs by
+# {glue:text}`linear_0.1` per cent at $dt=0.1$ and by {glue:text}`linear_0.4` per cent at 0.4.
 #
-# In the separable case the weights come to rest: at $dt=$ {glue:}`rest_rate` the ratio $B/\chi$ at lag 6
-# is {glue:text}`rest_then` at the first waiting time and {glue:text}`rest_now` at the last.
+# **The maximum in the batch size** has two reasons. Near the full batch nothing is left to fluctuate, and a small batch
+# pulls weakly. {doc}`/notebooks/sum_or_mean` shows that the maximum belongs to the summed gradient.
 #
-# The paper takes the line to be straight, with one temperature at all lags. To the eye it is straight: no point
-# deviates from it by more than {glue:text}`bent` per cent of the height. For comparison, the plot of p-SGD at
-# $\alpha=8$, $b=0.2$, $\tau=2$, which the paper calls curved, deviates by {glue:text}`curved` per cent over the same
-# lags. But over lags from 1 to 2.5 the slope is {glue:text}`fall` per cent lower than up to lag 0.5.
-# {doc}`/notebooks/temperature` explains why: stiff modes are hotter than soft ones. A temperature quoted to a third of
-# a per cent must state its window.
+# **Where the data can be separated, SGD anneals itself.** The weights come to rest, in networks as in the theory: at
+# $dt=$ {glue:}`rest_rate` the ratio $B/\chi$ at lag 6 falls from {glue:text}`rest_then` at the first waiting time to
+# {glue:text}`rest_now` at the last.
+#
+# **The line is straight to the eye, and yet not straight.** No point is farther from it than {glue:text}`bent` per cent
+# of the height; the plot of p-SGD at $\alpha=8$, $b=0.2$, $\tau=2$, which the paper calls curved, deviates by
+# {glue:text}`curved` per cent over the same lags. But over lags from 1 to 2.5 the slope is lower by {glue:text}`fall`
+# per cent than up to 0.5. {doc}`/notebooks/vanilla_modes` explains why: stiff modes are hotter than soft ones. A
+# temperature quoted to a third of a per cent must state its window.
 #
 # :::{admonition} What was found
 # :class: found

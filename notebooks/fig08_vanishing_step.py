@@ -8,6 +8,7 @@
 #     display_name: Python 3
 #     language: python
 #     name: python3
+#   try_your_own: batch 0.5
 # ---
 
 # %% [markdown]
@@ -30,6 +31,11 @@
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+alpha = 6.0  # samples per feature
+delta = 1.0  # noise of the data
+ridge = 1.0
+batch = 0.3  # batch fraction of SGD
+rates = [0.02, 0.05, 0.1, 0.2, 0.4]  # learning rates, of which 12 is a multiple
 
 # %% tags=["hide-input"]
 # Set up.
@@ -43,46 +49,46 @@ from sgdnoise.estimates import Estimate
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
-sizes, portions, portion, rates = {
-    "smoke": ([100, 200], 1, 8, [0.2, 0.1, 0.05]),
-    "standard": ([325, 750], 3, 8, [0.4, 0.2, 0.1, 0.05, 0.02]),
-    "paper": ([325, 750, 1500], 15, 10, [0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01]),
+sizes, portions, portion = {
+    "smoke": ([100, 200], 1, 8),
+    "standard": ([325, 750, 1500], 3, 8),
+    "paper": ([325, 750, 1500], 15, 10),
 }[profile]
+# Small steps are many steps; the largest network has few of them but in the paper profile.
+enough = {"smoke": 0.05, "standard": 0.0, "paper": 0.0}[profile]
+rates = [rate for rate in rates if rate >= enough] or rates
+large = {"smoke": rates, "standard": [r for r in rates if r >= 0.1] or rates[-1:]}
 data_sets = portions * portion
 
 # %%
-problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
-algorithms = {"GD": sn.GD(), "SGD, $b=0.3$": sn.SGD(batch=0.3)}
-pairs = [(algorithm, rate) for algorithm in algorithms.values() for rate in rates]
+problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
+algorithms = {"GD": sn.GD(), "SGD": sn.SGD(batch=batch)}
 
 
-def end(features, realisations, seed):
+def end(pairs, features, realisations, seed):
     """Late observables of every algorithm and rate, on the same data sets."""
-    options = {
-        "features": features,
-        "realisations": realisations,
-        "seed": seed,
-        "loss_every": 5,
-    }
-    trained = sn.simulate_paired(problem, pairs, 12.0, on_divergence="mark", **options)
+    options = {"realisations": realisations, "seed": seed, "loss_every": 5}
+    trained = sn.simulate_paired(
+        problem, pairs, 12.0, features=features, on_divergence="mark", **options
+    )
     return xr.concat(
         [run.sel(time=slice(9.0, None)).mean("time") for run in trained], dim="run"
     )
 
 
-# In portions, each kept when it is done.
-seeds = [portions * seed + i for i in range(portions)]
-ends = sn.sweep(end, {"features": sizes}, seeds, fixed={"realisations": portion})
-ends = (
-    ends.rename(realisation="part")
-    .stack(realisation=("seed", "part"))
-    .reset_index("realisation", drop=True)
-)
-runs = {
-    (features, *pair): ends.sel(features=features).isel(run=i)
-    for features in sizes
-    for i, pair in enumerate(pairs)
-}
+runs = {}
+for features in sizes:
+    few = profile != "paper" and features == sizes[-1] and len(sizes) > 2
+    used = large[profile] if few else rates
+    pairs = [(algorithm, rate) for algorithm in algorithms.values() for rate in used]
+    # In portions, each kept when it is done.
+    seeds = [portions * seed + i for i in range(1 if few else portions)]
+    points = [{"features": features}]
+    options = {"pairs": pairs, "realisations": portion}
+    ends = sn.sweep(end, points, seeds, fixed=options).squeeze("point")
+    ends = ends.rename(realisation="part").stack(realisation=("seed", "part"))
+    ends = ends.reset_index("realisation", drop=True)
+    runs |= {(features, *pair): ends.isel(run=i) for i, pair in enumerate(pairs)}
 
 # %% tags=["hide-input"]
 # Draw the figure.
@@ -92,58 +98,76 @@ observables = {
     "magnetization": "magnetisation $m$",
     "norm": "squared norm $q$",
 }
-markers = dict(zip(sizes, "os^", strict=False))
-figure, panels = plt.subplots(2, 2, figsize=(7.0, 4.6), sharex=True)
+markers = {"GD": "s", "SGD": "x"}
+levels = {"GD": r"GD: minimum at $\lambda$", "SGD": r"SGD: minimum at $\lambda/b$"}
+colors = plotting.ordered(sizes)
+figure, panels = plt.subplots(2, 2, figsize=(plotting.WIDTH, 4.8), sharex=True)
 for axes, (name, label) in zip(panels.flat, observables.items(), strict=True):
-    for (title, algorithm), color in zip(
-        algorithms.items(), ("blue", "red"), strict=True
-    ):
+    for title, algorithm in algorithms.items():
         exact = getattr(sn.solve_statics(problem, algorithm), name)
-        level = {"color": plotting.COLORS[color], "linewidth": 1}
-        plotting.curve(axes, None, exact, fmt="--", name=f"{title}, exact", **level)
-        for i, features in enumerate(sizes):
-            settled = [
-                rate
-                for rate in rates
-                if np.isfinite(runs[features, algorithm, rate][name]).all()
-            ]
-            values = [
-                plotting.mean_and_error(runs[features, algorithm, rate][name])
-                for rate in settled
-            ]
+        look = {"color": "0.45", "linewidth": 1, "name": f"{title}, exact"}
+        level = plotting.curve(axes, None, exact, fmt="--", **look)
+        if name == "magnetization":
+            plotting.label(level, levels[title], offset=(-2, -7))
+        for place, features in enumerate(sizes):
+            known = {
+                rate: run[name]
+                for (n, a, rate), run in runs.items()
+                if (n, a) == (features, algorithm) and np.isfinite(run[name]).all()
+            }
+            values = [Estimate.mean(run) for run in known.values()]
             plotting.curve(
                 axes,
-                settled,
-                [float(mean) for mean, _ in values],
-                [float(error) for _, error in values],
-                fmt=markers[features],
+                [1.07 ** (place - 1) * rate for rate in known],
+                [value.value for value in values],
+                [value.error for value in values],
+                fmt=markers[title],
                 fillstyle="none",
-                markersize=3 + 2 * i,
-                color=plotting.COLORS[color],
-                label=f"{title}, $N={features}$",
+                markersize=6,
+                color=colors[features],
+                name=f"{title}, $N={features}$",
             )
     axes.set(ylabel=label, xscale="log")
+    axes.margins(y=0.12)
 for axes in panels[1]:
     axes.set_xlabel("learning rate $dt$")
-    plotting.plain_ticks(axes.xaxis, [0.01, 0.02, 0.05, 0.1, 0.2, 0.4])
-    axes.set_xlim(0.9 * min(rates), 1.3 * max(rates))
-panels[0, 0].legend(fontsize=7)
+    plotting.plain_ticks(axes.xaxis, rates)
+    axes.set_xlim(0.8 * min(rates), 1.25 * max(rates))
+named = [
+    plt.Line2D([], [], color=colors[n], marker="o", linestyle="", label=f"$N={n}$")
+    for n in sizes
+]
+kinds = {"GD": "GD", "SGD": f"SGD, $b={batch:g}$"}
+named += [
+    plt.Line2D(
+        [],
+        [],
+        color="k",
+        marker=markers[t],
+        fillstyle="none",
+        linestyle="",
+        label=kinds[t],
+    )
+    for t in algorithms
+]
+figure.legend(handles=named, loc="outside upper center", ncols=len(named))
 publish("plateaus", figure)
 
-smallest = min(rates)
+# %% tags=["hide-input", "claims"]
+# Test the claims.
+gd, sgd = algorithms.values()
+first, second = rates[:2]
 missing = sorted(
     {
         rate
         for (_, a, rate), run in runs.items()
-        if isinstance(a, sn.GD) and bool(np.isnan(run.norm).any())
+        if a == gd and bool(np.isnan(run.norm).any())
     }
 )
 glue("missing", ", ".join(f"{rate:g}" for rate in missing) or "none")
 glue("data_sets", data_sets)
-
-
-gd, sgd = algorithms.values()
-second, first = sorted(rates)[1], smallest
+glue("few", portion if large.get(profile, rates) != rates else data_sets)
+complete = [n for n in sizes if (n, sgd, first) in runs]  # with the smallest rates
 
 
 def at(features, algorithm, name):
@@ -154,7 +178,7 @@ def at(features, algorithm, name):
 
 gaps, explained = {}, {}
 for name in observables:
-    gap = at(sizes[-1], sgd, name) - at(sizes[-1], gd, name)
+    gap = at(complete[-1], sgd, name) - at(complete[-1], gd, name)
     minima = (getattr(sn.solve_statics(problem, a), name) for a in (sgd, gd))
     gaps[name], explained[name] = Estimate.mean(gap), next(minima) - next(minima)
 for name, word in (("loss", "loss"), ("magnetization", "m")):
@@ -172,14 +196,14 @@ claim(
 drifts = {}
 for title, algorithm in (("GD", gd), ("SGD", sgd)):
     ends_of_size = (
-        Estimate.mean(runs[features, algorithm, smallest]["magnetization"])
-        for features in (sizes[-1], sizes[0])
+        Estimate.mean(runs[features, algorithm, first]["magnetization"])
+        for features in (complete[-1], complete[0])
     )
     drifts[title] = next(ends_of_size) - next(ends_of_size)
 words = " and ".join(f"that of {title} by {e:+.4f}" for title, e in drifts.items())
 claim(
     "plateaus-independent-of-size",
-    f"from $N={sizes[0]}$ to $N={sizes[-1]}$ the magnetisation changes, {words}",
+    f"from $N={complete[0]}$ to $N={complete[-1]}$ the magnetisation changes, {words}",
     {title: drift / explained["magnetization"] for title, drift in drifts.items()},
 )
 
@@ -189,22 +213,24 @@ claim(
 # name: fig-plateaus
 # alt: >-
 #   Four panels, loss, generalisation error, magnetisation and squared norm at the end of training against the
-#   learning rate, for GD and SGD and several network sizes, with a dashed line for the exact limit of each algorithm.
+#   learning rate: crosses for SGD, squares for GD, a colour for each of several network sizes, and a dashed line for
+#   the exact limit of each algorithm.
 # ---
 # The end of training (average over $9\le t\le12$) against the learning rate, $\alpha=6$, $\Delta=\lambda=\kappa=1$,
-# for GD (blue) and SGD with $b=0.3$ (orange) and several numbers of features (symbols, one around the other); means
-# over {glue:}`data_sets` data sets with two standard errors. Dashed: exact limits of $dt\to0$ and $N\to\infty$, GD
-# at ridge $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle ({glue:text}`missing`)
-# are left out.
+# for GD (squares) and SGD with $b=0.3$ (crosses); sizes side by side, means over {glue:}`data_sets` data
+# sets ({glue:}`few` for the largest size, whose smallest rates are left out). Dashed: exact limits of $dt\to0$ and
+# $N\to\infty$, GD at ridge $\lambda$ and SGD at $\lambda/b$. Learning rates at which GD does not settle
+# ({glue:text}`missing`) are left out.
 # ```
 #
-# So the limit is gradient descent, but with ridge $\lambda/b$. The paper's figure shows two algorithms that minimise
-# different functions.
+# The plateau of SGD is that of gradient descent with the ridge $\lambda/b$. The two algorithms of the paper's figure
+# minimise different functions, and so they end at different points. {doc}`/notebooks/fig11_ridge` shows the same for
+# every batch size.
 #
 # :::{admonition} What was found
 # :class: found
-# - The plateaus differ, because SGD at ridge $\lambda$ converges to the minimum with ridge $\lambda/b$; the paper gives
-#   no reason. The losses of SGD and GD should then differ by {glue:text}`explained_loss` as the learning rate vanishes,
-#   the magnetisations by {glue:text}`explained_m`. Extrapolated from the two smallest rates on the same data they
-#   differ by {glue:text}`gap_loss` and {glue:text}`gap_m`.
+# - The plateaus differ, and we can say why: SGD at ridge $\lambda$ ends in the minimum for the ridge $\lambda/b$. The
+#   losses of SGD and GD should then differ by {glue:text}`explained_loss` as the learning rate vanishes, the
+#   magnetisations by {glue:text}`explained_m`. Extrapolated from the two smallest rates on the same data they differ
+#   by {glue:text}`gap_loss` and {glue:text}`gap_m`.
 # :::

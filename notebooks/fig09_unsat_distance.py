@@ -8,6 +8,7 @@
 #     display_name: Python 3
 #     language: python
 #     name: python3
+#   try_your_own: persistences 0.5,1,3
 # ---
 
 # %% [markdown]
@@ -27,6 +28,14 @@
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+alpha = 8.0  # samples per feature
+delta = 1.0  # noise of the data
+ridge = 1.0
+rate = 0.05  # learning rate; the smoke profile doubles it
+persistences = [0.5, 1.0, 2.0, 4.0, 8.0]  # at this batch fraction:
+batch = 0.3
+batches = [0.1, 0.2, 0.4, 0.8, 0.99]  # batch fractions, at this persistence:
+persistence = 2.0
 
 # %% tags=["hide-input"]
 # Set up.
@@ -41,35 +50,30 @@ from sgdnoise.estimates import Estimate, jackknife
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
-theory_size, network_size, rate = {
+theory_size, network_size, coarser = {
     "smoke": (
         {"paths": 160, "realisations": 3},
         {"features": 60, "realisations": 6},
-        0.1,
+        2,
     ),
     "standard": (
         {"paths": 1500, "realisations": 5},
         {"features": 375, "realisations": 32},
-        0.05,
+        1,
     ),
     "paper": (
         {"paths": 4000, "realisations": 8},
         {"features": 750, "realisations": 100},
-        0.05,
+        1,
     ),
 }[profile]
+rate *= coarser
 
 # %%
-problem = sn.Problem(alpha=8, delta=1.0, ridge=1.0)
+problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
 duration, settled, waiting = 15.0, 9.0, 5.0
-by_tau = {
-    tau: sn.PersistentSGD(batch=0.3, persistence=tau)
-    for tau in (0.5, 1.0, 2.0, 4.0, 8.0)
-}
-by_batch = {
-    batch: sn.PersistentSGD(batch=batch, persistence=2.0)
-    for batch in (0.1, 0.2, 0.4, 0.8, 0.99)
-}
+by_tau = {tau: sn.PersistentSGD(batch, tau) for tau in persistences}
+by_batch = {b: sn.PersistentSGD(b, persistence) for b in batches}
 algorithms = [*by_tau.values(), *by_batch.values()]
 common = {
     "problem": problem,
@@ -110,46 +114,58 @@ def chords(algorithm):
     return curve.displacement / curve.integrated_response
 
 
-figure, panels = plt.subplots(1, 3, figsize=(7.6, 2.7))
-for axes, family, label in (
-    (panels[0], by_tau, r"persistence $\tau$, at $b=0.3$"),
-    (panels[1], by_batch, r"batch fraction $b$, at $\tau=2$"),
-):
-    for runs, style in (
-        (theory, {"fmt": "k_", "markersize": 12, "label": "theory"}),
-        (network, {"fmt": "o", "color": plotting.COLORS["red"], "label": "networks"}),
-    ):
-        values = np.array(
-            [
-                [float(v) for v in final(runs[algorithm])]
-                for algorithm in family.values()
-            ]
-        )
-        plotting.curve(axes, list(family), values[:, 0], values[:, 1], **style)
-    axes.set(xlabel=label, ylabel="final distance $d$", ylim=(0, None))
-panels[0].legend()
-for family, color, marker, name in (
-    (by_tau, "blue", "o", r"$\tau$ varies"),
-    (by_batch, "red", "s", "$b$ varies"),
-):
-    pairs = [
-        (plotting.mean_and_error(chords(a)), final(theory[a])) for a in family.values()
-    ]
-    x, x_error, y, y_error = np.array(
-        [[float(v) for pair in both for v in pair] for both in pairs]
-    ).T
-    look = {"fmt": marker, "color": plotting.COLORS[color], "label": name}
-    plotting.curve(panels[2], x, y, y_error, x_error, **look)
-panels[2].set(
+def pair(estimates):
+    """Values and errors of some means."""
+    return np.array([[float(part) for part in estimate] for estimate in estimates]).T
+
+
+figure, (left, middle_panel, right) = plt.subplots(
+    1, 3, figsize=(plotting.WIDTH, 3.3), width_ratios=(1, 1, 1.25)
+)
+families = {
+    r"\tau": (left, by_tau, "o", rf"persistence $\tau$, at $b={batch:g}$"),
+    "b": (
+        middle_panel,
+        by_batch,
+        "s",
+        rf"batch fraction $b$, at $\tau={persistence:g}$",
+    ),
+}
+for symbol, (axes, family, marker, words) in families.items():
+    colors = plotting.ordered(family)
+    for value, algorithm in family.items():
+        name, color = f"${symbol}={value:g}$", colors[value]
+        for runs, kind, look in (
+            (theory, "theory", {"fmt": "_", "markersize": 14}),
+            (network, "networks", {"fmt": marker}),
+        ):
+            y, error = pair([final(runs[algorithm])])
+            look |= {"color": color, "name": f"{kind}, {name}"}
+            plotting.curve(axes, [value], y, error, **look)
+        x, x_error = pair([plotting.mean_and_error(chords(algorithm))])
+        y, error = pair([final(theory[algorithm])])
+        look = {"fmt": marker, "color": color, "name": name, "elinewidth": 0.8}
+        point = plotting.curve(right, x, y, error, x_error, **look)
+        side = (6, -6) if symbol == "b" else (-6, 6)
+        plotting.label(point, name, offset=side, fontsize=8.5)
+    axes.set(xlabel=words, ylabel="final distance $d$", ylim=(0, None))
+left.set_xscale("log", base=2)
+plotting.plain_ticks(left.xaxis, persistences)
+look = {"color": "k", "linestyle": ""}
+named = [
+    plt.Line2D([], [], marker="_", markersize=12, label="theory", **look),
+    plt.Line2D([], [], marker="o", label="networks", **look),
+]
+left.legend(handles=named, loc="lower right")
+right.set(
     xlabel=r"$T_\mathrm{int}$ (theory)",
     ylabel="final distance $d$ (theory)",
-    xlim=(-0.01, None),
+    xlim=(-0.25 * right.get_xlim()[1], 1.25 * right.get_xlim()[1]),
     ylim=(0, None),
 )
-panels[2].legend()
 publish("distance", figure)
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "claims"]
 # Test the claims.
 glue("rate", rate)
 glue("features", network_size["features"])
@@ -222,24 +238,23 @@ glue("by_chord", f"{whole:.2f}")
 # The paper's temperature is a slope. Those of the runs of Fig. 2, over lags up to 1 and up to 2.
 size, lags = (
     {
-        "smoke": {"paths": 220, "realisations": 3},
-        "standard": {"paths": 3000, "realisations": 12},
-        "paper": {"paths": 8000, "realisations": 12},
+        "smoke": {"paths": 256, "realisations": 3},
+        "standard": {"paths": 1200, "realisations": 12},
+        "paper": {"paths": 12_000, "realisations": 12},
     }[profile],
     {},
 )
 for algorithm in algorithms:
-    end = 8 + float(np.ceil(5 * algorithm.batch * algorithm.persistence))
+    end = float(np.ceil(max(12.0, 12 * algorithm.batch * algorithm.persistence)))
     point = [{"algorithm": algorithm, "problem": problem, "learning_rate": rate}]
-    options = {"duration": end, "waiting_times": np.arange(4.0, end, 0.5).tolist()}
-    run = sn.sweep(sn.solve_dmft, point, [seed], fixed=size | options)
-    curve = sn.fdt_curve(run.squeeze(("point", "seed")))
-    curve = curve.sel(waiting_time=slice(5.0, end - 2.1)).mean("waiting_time")
+    options = {"duration": end, "memories": 12.0}
+    run = sn.sweep(sn.solve_stationary, point, [seed], fixed=size | options)
+    curve = sn.fdt_curve(run.squeeze(("point", "seed")), waiting_time=0.0)
     for first, last in ((0.5, 1.0), (1.5, 2.0)):
         part = curve.sel(lag=slice(first - 1e-9, last + 1e-9))
         slopes = sn.fdt.line(
             part.integrated_response.values,
-            (part.displacement + 0.5 * part.drift).values,
+            part.displacement.values,
         )[0]
         lags.setdefault(f"lags {first:g} to {last:g}", []).append(slopes)
 by_slope = {name: jackknife(alike, np.transpose(rows)) for name, rows in lags.items()}
@@ -258,35 +273,35 @@ claim(
 # ---
 # name: fig-unsat-distance
 # alt: >-
-#   Three panels: the final distance between two replicas against persistence and against the batch fraction, circles
-#   of networks and dashes of the theory, and the same distance against the integrated temperature, with error bars.
+#   Three panels: the final distance between two replicas against persistence and against the batch fraction, symbols
+#   of networks and dashes of the theory, and the same distance against the integrated temperature, each point named
+#   by its parameter.
 # ---
 # Distance of two replicas of p-SGD at the end of training (mean over $9\le t\le15$), $\alpha=8$,
-# $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`. Left and middle, circles: networks with $N=$ {glue:}`features`
-# features, mean of {glue:}`data_sets` data sets with two standard errors; horizontal dashes: mean-field theory. Right:
-# theory alone, distance against $T_\mathrm{int}$ for the five persistence times (circles) and the five batch sizes
-# (squares), two standard errors both ways.
+# $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`. Left and middle: networks with $N=$ {glue:}`features` features, mean
+# of {glue:}`data_sets` data sets (circles and squares), and mean-field theory (dashes). Right: theory alone, distance
+# against $T_\mathrm{int}$ for the same parameters, in the same colours. Bars are two standard errors.
 # ```
 #
-# There is a reason why the two measures of noise behave similarly. Two replicas that have forgotten their common start
-# are independent, given the data. Therefore $d^2/2 = C(t_w,t_w)-C(\infty)$, the total decrease of the correlation along
-# the FDT plot, and $T_\mathrm{int}$ is this decrease divided by the total response $\chi(\infty)$. Distance and
-# temperature thus differ by the stiffness of the landscape only. In the right panel $d^2$ is not proportional to
-# $T_\mathrm{int}$ if the batch size varies, because the curvature of the average loss varies with it.
+# **Why distance and temperature behave alike.** Two replicas that have forgotten their common start are independent,
+# given the data. Therefore $d^2/2 = C(t_w,t_w)-C(\infty)$, the whole fall of the correlation along the FDT plot, and
+# $T_\mathrm{int}$ is this fall over the whole response $\chi(\infty)$. Distance and temperature differ only by the
+# stiffness of the landscape. It changes with the batch size, and so in the right panel the squares leave the curve of
+# the circles.
 #
-# That is a fact about $T_\mathrm{int}$, which contains $d$: the logarithms of the two have the
-# correlation {glue:text}`by_chord`. The paper's temperature is a slope of the plot, at lags that it does not give. Over
-# lags from 0.5 to 1 the correlation is {glue:text}`by_short`, over lags from 1.5 to 2 it is {glue:text}`by_long`: where
-# the batch is remembered for long the slope rises steeply with the lag, and the distance does not.
+# **Why they do not always.** $T_\mathrm{int}$ contains $d$, and the logarithms of the two have the correlation
+# {glue:text}`by_chord`. The paper's temperature is a slope of the plot, at lags that it does not give. Over lags from
+# 0.5 to 1 the correlation is {glue:text}`by_short`, over lags from 1.5 to 2 it is {glue:text}`by_long`. Where the batch
+# is remembered for long, the slope rises steeply with the lag, and the distance does not.
 #
-# The paper has no theory here. The largest deviation of networks from theory among our ten points is
-# {glue:text}`misfit` per cent, at {glue:text}`worst`; it includes the effect of finite size.
+# **Theory and networks.** The paper has simulations only. Of our ten points the one at {glue:text}`worst` has the
+# largest deviation of networks from theory, {glue:text}`misfit` per cent, part of which is due to finite size.
 #
 # :::{admonition} What was found
 # :class: found
 # - Distance and $T_\mathrm{int}$ order {glue:text}`pairs` pairs of parameters in the same way. Distance and the slope
 #   of the plot do not behave alike: the correlation of their logarithms is {glue:text}`by_short` over lags from 0.5 to
 #   1 and {glue:text}`by_long` over lags from 1.5 to 2.
-# - The squared distance is twice the decrease of the correlation, and $T_\mathrm{int}$ is this decrease divided by the
-#   total response. The two disagree if the response, which is the mean inverse stiffness of the landscape, changes.
+# - The squared distance is twice the fall of the correlation, and $T_\mathrm{int}$ is that fall over the whole
+#   response. They part where the response, the mean inverse stiffness of the landscape, changes.
 # :::

@@ -8,6 +8,7 @@
 #     display_name: Python 3
 #     language: python
 #     name: python3
+#   try_your_own: deltas 0.3,0.7,1.5
 # ---
 
 # %% [markdown]
@@ -38,6 +39,7 @@
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+deltas = [0.5, 1.0, 2.0, 4.0]  # noise of the data, where linear programs are asked
 
 # %% tags=["hide-input"]
 # Set up.
@@ -83,8 +85,7 @@ def separable(alpha, delta, features, data_sets, seed):
     return xr.Dataset({"separable": ("data_set", np.array(found, dtype=float))})
 
 
-deltas = [0.5, 1.0, 2.0, 4.0]
-ratios = [0.7, 0.85, 1.0, 1.15, 1.3]
+ratios = [0.85, 1.0, 1.15, 1.3]  # samples, over the critical number
 grid = [
     {"alpha": ratio * sn.critical_alpha(delta), "delta": delta}
     for delta in deltas
@@ -99,7 +100,8 @@ fraction = measured.separable.mean("data_set").values.reshape(len(deltas), len(r
 border, border_error = [], []
 for delta, row in zip(deltas, fraction, strict=True):
     alphas = np.array(ratios) * sn.critical_alpha(delta)
-    near = slice(max(0, int(np.sum(row > 0.5)) - 1), int(np.sum(row > 0.5)) + 1)
+    after = min(max(int(np.sum(row > 0.5)), 1), len(ratios) - 1)
+    near = slice(after - 1, after + 1)
     (left, right), (high, low) = alphas[near], row[near]
     border.append(left + (high - 0.5) / (high - low) * (right - left))
     slope = (high - low) / (right - left)
@@ -107,35 +109,47 @@ for delta, row in zip(deltas, fraction, strict=True):
 border, border_error = np.array(border), np.array(border_error)
 theory = np.array([sn.critical_alpha(delta) for delta in deltas])
 
-choices = {  # alpha, Delta, where in the paper, phase that the paper says
-    "Fig. 1, 5, 8": (6.0, 1.0, "UNSAT"),
-    "Fig. 2, 5, 6, 9": (8.0, 1.0, "UNSAT"),
+choices = {  # alpha, Delta and phase, by where they are in the paper
+    "Figs. 1, 5, 8": (6.0, 1.0, "UNSAT"),
+    "Figs. 2, 5, 6, 9": (8.0, 1.0, "UNSAT"),
     "Fig. 1, inset": (2.0, 0.5, "SAT"),
-    "Fig. 3, 4, 7": (0.5, 0.5, "SAT"),
+    "Figs. 3, 4, 7": (0.5, 0.5, "SAT"),
 }
-figure, axes = plt.subplots(figsize=(6.4, 3.2))
-line = np.geomspace(0.2, 8, 80)
-exact = [sn.critical_alpha(delta) for delta in line]
-plotting.curve(axes, line, exact, fmt="k-", name=r"$\alpha_c$")
-look = {"color": plotting.COLORS["blue"], "label": "linear programs"}
-plotting.curve(axes, deltas, border, border_error, fmt="o", **look)
-for (name, (alpha, delta, phase)), marker in zip(choices.items(), "sD^v", strict=True):
-    color = plotting.COLORS["red" if phase == "UNSAT" else "green"]
-    look = {"color": color, "markersize": 6, "label": f"{name} ({phase})"}
-    plotting.curve(axes, delta, alpha, fmt=marker, **look)
+colors = {"SAT": plotting.COLORS["green"], "UNSAT": plotting.COLORS["red"]}
+figure, axes = plt.subplots(figsize=(6.2, 4.0))
+many = np.geomspace(min(0.2, *deltas), max(8.0, *deltas), 80)
+exact = np.array([sn.critical_alpha(delta) for delta in many])
+axes.fill_between(many, 0.3, exact, color=colors["SAT"], alpha=0.12, linewidth=0)
+axes.fill_between(many, exact, 40, color=colors["UNSAT"], alpha=0.12, linewidth=0)
+drawn = plotting.curve(axes, many, exact, fmt="k-", name=r"$\alpha_c$")
+look = {"color": "k", "fillstyle": "none", "markersize": 7, "name": "linear programs"}
+asked = plotting.curve(axes, deltas, border, border_error, fmt="o", **look)
+plotting.label(drawn, r"$\alpha_c(\Delta)$", at=10, offset=(6, 4))
+plotting.label(asked, "linear programs", offset=(0, 8))
+for name, (alpha, delta, phase) in choices.items():
+    look = {"color": colors[phase], "markersize": 9, "name": f"{name} ({phase})"}
+    point = plotting.curve(axes, [delta], [alpha], fmt="*", **look)
+    plotting.label(point, name, offset=(8, 0))
 axes.set(
     xscale="log",
     yscale="log",
     xlabel=r"data noise $\Delta$",
     ylabel=r"samples per feature $\alpha$",
+    xlim=(many[0], many[-1]),
     ylim=(0.3, 40),
 )
-axes.set_xticks([0.2, 0.5, 1, 2, 4, 8], labels=["0.2", "0.5", "1", "2", "4", "8"])
-axes.set_xticks([], minor=True)
-axes.text(2.0, 0.7, "SAT: separable")
-axes.text(3.0, 18, "UNSAT")
-axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7)
+plotting.plain_ticks(axes.xaxis, [0.2, 0.5, 1, 2, 4, 8])
+plotting.plain_ticks(axes.yaxis, [0.5, 1, 2, 5, 10, 20])
+look = {"ha": "right", "fontsize": 11, "transform": axes.transAxes}
+for phase, words, height in (
+    ("SAT", "SAT: separable", 0.06),
+    ("UNSAT", "UNSAT: not separable", 0.92),
+):
+    axes.text(0.97, height, words, color=plotting.darker(colors[phase]), **look)
 publish("phases", figure)
+
+# %% tags=["hide-input", "claims"]
+# Test the claim.
 glue("features", size["features"])
 glue("data_sets", size["data_sets"])
 glue("at_one", f"{sn.critical_alpha(1.0):.3f}")
@@ -143,7 +157,7 @@ glue("at_half", f"{sn.critical_alpha(0.5):.3f}")
 excess = border / theory - 1
 glue(
     "excess",
-    f"{100 * excess.mean():+.0f} ± {100 * np.sqrt(np.sum((border_error / theory) ** 2)) / 4:.0f}",
+    f"{100 * excess.mean():+.0f} ± {100 * np.sqrt(np.sum((border_error / theory) ** 2)) / len(deltas):.0f}",
 )
 
 # The border is known to ten digits, so that a choice is in its phase or not.
@@ -165,16 +179,16 @@ claim(
 # ---
 # name: fig-phases
 # alt: >-
-#   Samples per feature against data noise, both logarithmic: a falling line for the critical number of samples,
-#   points with error bars measured by linear programs, and the four parameter choices of the paper, two above the
-#   line and two below.
+#   Samples per feature against data noise, both logarithmic: a falling line for the critical number of samples
+#   between two shaded phases, points with error bars measured by linear programs, and the four parameter choices of
+#   the paper, two above the line and two below.
 # ---
-# The border between separable and inseparable data, {eq}`eq-critical` (line), and the place where half of
-# {glue:}`data_sets` sampled data sets with {glue:}`features` features are separable (points, with two standard errors).
-# Symbols: every choice of parameters in the paper, with the phase that the paper gives it.
+# The border between separable and inseparable data, {eq}`eq-critical` (line), and the number of samples at which half
+# of {glue:}`data_sets` data sets with {glue:}`features` features are separable (circles, with two standard errors).
+# Stars: every choice of parameters in the paper, in the colour of the phase that the paper gives it.
 # ```
 #
-# With so few features, the measured border deviates from the limit by {glue:text}`excess` per cent.
+# Measured with so few features, the border lies {glue:text}`excess` per cent above the limit of many.
 #
 # :::{admonition} What was found
 # :class: found

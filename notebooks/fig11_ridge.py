@@ -8,6 +8,7 @@
 #     display_name: Python 3
 #     language: python
 #     name: python3
+#   try_your_own: ridge 0.5
 # ---
 
 # %% [markdown]
@@ -27,6 +28,10 @@
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+alpha = 6.0  # samples per feature
+delta = 1.0  # noise of the data
+ridge = 1.0
+batches = [0.1, 0.2, 0.4, 0.7]  # batch fractions
 
 # %% tags=["hide-input"]
 # Set up.
@@ -35,113 +40,166 @@ import numpy as np
 
 import sgdnoise as sn
 from sgdnoise import plotting
+from sgdnoise.estimates import Estimate
 from sgdnoise.report import glue, publish
 
 plotting.use_style()
-size = {
-    "smoke": {"features": 100, "realisations": 8, "learning_rate": 0.05},
-    "standard": {"features": 500, "realisations": 24, "learning_rate": 0.02},
-    "paper": {"features": 1000, "realisations": 50, "learning_rate": 0.01},
+size, rate = {
+    "smoke": ({"features": 100, "realisations": 8}, 0.05),
+    "standard": ({"features": 500, "realisations": 24}, 0.02),
+    "paper": ({"features": 1000, "realisations": 50}, 0.01),
 }[profile]
 
 # %%
-batches = [0.1, 0.2, 0.4, 0.7]
-problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0)
-observables = {
-    "magnetization": "magnetisation $m$",
-    "norm": "squared norm $q$",
-    "error": "generalisation error",
-    "unsatisfied": "unsatisfied fraction $c$",
-}
+problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
 
 
-def end(ridge, algorithm, seed, **size):
+def end(ridge, algorithm, learning_rate, seed, **size):
     """Observables of each data set, averaged over the last fifth of training."""
-    run = sn.simulate(
-        sn.Problem(alpha=6, delta=1.0, ridge=ridge),
+    trained = sn.simulate(
+        sn.Problem(alpha=alpha, delta=delta, ridge=ridge),
         algorithm,
+        learning_rate,
         duration=15.0,
         seed=seed,
+        record_every=5,
         **size,
     )
-    return run.sel(time=slice(12.0, None)).mean("time")
+    return trained.sel(time=slice(12.0, None)).mean("time")
 
 
-points = [{"ridge": 1.0, "algorithm": sn.SGD(batch=b)} for b in batches]
-points += [{"ridge": 1.0 / b, "algorithm": sn.GD()} for b in batches]
+# The minimum that GD finds does not depend on its learning rate.
+quick = 0.05 if max(ridge / b for b in batches) < 20 else rate
+points = [
+    {"ridge": ridge, "algorithm": sn.SGD(batch=b), "learning_rate": rate}
+    for b in batches
+]
+points += [
+    {"ridge": ridge / b, "algorithm": sn.GD(), "learning_rate": quick}
+    for b in (*batches, 1.0)
+]
 runs = sn.sweep(end, points, [seed], fixed=size).squeeze("seed")
 sgd = {b: runs.isel(point=i) for i, b in enumerate(batches)}
-gd = {b: runs.isel(point=i + len(batches)) for i, b in enumerate(batches)}
+gd = {b: runs.isel(point=len(batches) + i) for i, b in enumerate(batches)}
+full = runs.isel(point=-1)  # GD at the ridge itself
 
 # %% tags=["hide-input"]
 # Draw the figure.
-figure, panels = plt.subplots(1, 4, figsize=(9.0, 2.8))
-line = np.geomspace(0.08, 1.0, 40)
-for axes, (name, label) in zip(panels, observables.items(), strict=True):
-    exact = [getattr(sn.solve_statics(problem, sn.SGD(batch=b)), name) for b in line]
-    plotting.curve(axes, line, exact, fmt="k-", label=r"static theory at $\lambda/b$")
-    level = getattr(sn.solve_statics(problem, sn.GD()), name)
-    plotting.curve(
-        axes, None, level, color="0.6", linestyle=":", label=r"GD at $\lambda$"
-    )
-    for runs, marker, color, title, shift in (
-        (sgd, "o", "red", r"SGD$(b,\lambda)$", 1.0),
-        (gd, "s", "blue", r"GD$(\lambda/b)$", 1.06),
-    ):
-        values = [plotting.mean_and_error(run[name]) for run in runs.values()]
-        plotting.curve(
-            axes,
-            shift * np.array(batches),
-            [float(mean) for mean, _ in values],
-            [float(error) for _, error in values],
-            fmt=marker,
-            color=plotting.COLORS[color],
-            label=title,
-        )
-    axes.set(xscale="log", xlabel="batch fraction $b$", ylabel=label)
-    plotting.plain_ticks(axes.xaxis, [0.1, 0.2, 0.4, 1])
-figure.legend(
-    *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4
+observables = {
+    "magnetization": "magnetisation",
+    "norm": "squared norm",
+    "error": "generalisation error",
+    "unsatisfied": "unsatisfied fraction",
+}
+figure, (large, below) = plt.subplots(
+    2, 1, figsize=(6.4, 4.6), height_ratios=(1.7, 1), sharex=True
 )
+many = np.geomspace(0.8 * batches[0], 1.0, 40)
+exact = [sn.solve_statics(problem, sn.SGD(batch=b)).magnetization for b in many]
+drawn = plotting.curve(
+    large, many, exact, fmt="k-", name=r"static theory at $\lambda/b$"
+)
+plotting.label(drawn, r"static theory at $\lambda/b$", at=22, offset=(8, -6))
+level = sn.solve_statics(problem, sn.GD()).magnetization
+look = {"color": "0.5", "linestyle": ":", "name": r"static theory at $\lambda$"}
+drawn = plotting.curve(large, None, level, **look)
+plotting.label(drawn, r"GD at the ridge $\lambda$ itself", at=0, offset=(6, 7))
+for runs, name, look in (
+    (
+        gd,
+        r"GD$(\lambda/b)$",
+        {"fmt": "s", "color": plotting.COLORS["blue"], "markersize": 10},
+    ),
+    (
+        sgd,
+        r"SGD$(b,\lambda)$",
+        {"fmt": "o", "color": plotting.COLORS["red"], "markersize": 5},
+    ),
+):
+    values = [Estimate.mean(run["magnetization"]) for run in runs.values()]
+    plotting.curve(
+        large,
+        batches,
+        [value.value for value in values],
+        [value.error for value in values],
+        fillstyle="none" if runs is gd else "full",
+        label=name,
+        **look,
+    )
+large.set(xscale="log", ylabel="magnetisation $m$")
+large.legend(loc="lower right")
+
+
+def left_over(name, b):
+    """How far SGD ends from GD at the ridge over b, in per cent of the way from GD at the ridge itself."""
+    gap = Estimate.mean(sgd[b][name] - gd[b][name])
+    way = float((gd[b][name] - full[name]).mean())
+    return 100 / way * gap
+
+
+for (name, words), color, marker in zip(
+    observables.items(), plotting.SERIES, "oD^v", strict=False
+):
+    rests = [left_over(name, b) for b in batches]
+    plotting.curve(
+        below,
+        batches,
+        [rest.value for rest in rests],
+        [rest.error for rest in rests],
+        fmt=f"{marker}-",
+        color=color,
+        linewidth=0.8,
+        label=words,
+    )
+plotting.curve(below, None, 0.0, fmt="-", color="0.5", linewidth=0.8, name="none")
+below.set(
+    xlabel="batch fraction $b$",
+    ylabel="SGD$(b,\\lambda)$ less GD$(\\lambda/b)$,\nper cent of the effect",
+)
+below.legend(ncols=2, loc="best")
+plotting.plain_ticks(below.xaxis, [*batches, 1])
 publish("ridge", figure)
+
+# %% tags=["hide-input", "claims"]
+# Give numbers to the text.
 glue("features", size["features"])
 glue("data_sets", size["realisations"])
-glue("rate", size["learning_rate"])
-gaps = {
-    b: plotting.mean_and_error(sgd[b]["magnetization"] - gd[b]["magnetization"])
-    for b in batches
-}
-worst = max(batches, key=lambda b: abs(float(gaps[b][0])))
-glue(
-    "gap",
-    f"{float(gaps[worst][0]):+.4f} ± {float(gaps[worst][1]):.4f} (at b = {worst:g})",
-)
-spread = sn.solve_statics(problem, sn.SGD(batch=0.1)).magnetization
-glue("spread", f"{spread - sn.solve_statics(problem, sn.GD()).magnetization:+.3f}")
+glue("rate", rate)
+gaps = {b: Estimate.mean(sgd[b].magnetization - gd[b].magnetization) for b in batches}
+worst = max(batches, key=lambda b: abs(gaps[b].value))
+glue("gap", f"{gaps[worst]:+.4f} (at $b={worst:g}$)")
+lowest = sn.solve_statics(problem, sn.SGD(batch=batches[0])).magnetization
+glue("spread", f"{lowest - level:+.3f}")
+every = {(name, b): left_over(name, b) for name in observables for b in batches}
+most = max(every, key=lambda place: abs(every[place].value))
+glue("most", f"{abs(every[most].value):.0f}")
+glue("most_of", observables[most[0]])
 
 # %% [markdown]
 # ```{glue:figure} ridge
 # ---
 # name: fig-ridge
 # alt: >-
-#   Four panels, magnetisation, squared norm, generalisation error and unsatisfied fraction against the batch
-#   fraction: circles for SGD, squares for GD with the ridge divided by the batch fraction, a line for the static
-#   theory and a dotted level for GD with the given ridge.
+#   Above, the magnetisation against the batch fraction: dots for SGD inside squares for GD with the ridge divided by
+#   the batch fraction, on the line of the static theory, and a dotted level for GD with the given ridge. Below, the
+#   difference of dots and squares for four observables, in per cent of the distance to GD with the given ridge.
 # ---
-# The end of training against the batch fraction, $\alpha=6$, $\Delta=\lambda=\kappa=1$: SGD at ridge $\lambda$ with
-# $dt=$ {glue:}`rate` (circles), GD on the same data at ridge $\lambda/b$ (squares, slightly shifted), and the exact
-# minimum at $\lambda/b$ (line). Means over {glue:}`data_sets` data sets with $N=$ {glue:}`features`, with two standard
-# errors. Dotted: GD at the ridge $\lambda$ itself.
+# Above: magnetisation at the end of training against the batch fraction, $\alpha=6$, $\Delta=\lambda=\kappa=1$. SGD at
+# ridge $\lambda$ with $dt=$ {glue:}`rate` (dots), GD on the same data at ridge $\lambda/b$ (squares), and the exact
+# minimum at $\lambda/b$ (line). Below: what is left, for four observables: SGD less GD at $\lambda/b$, paired by data
+# set, in per cent of the effect, that is of GD at $\lambda/b$ less GD at $\lambda$. Means over {glue:}`data_sets`
+# data sets with $N=$ {glue:}`features`, with two standard errors.
 # ```
 #
-# Paired data set by data set, the magnetisations of SGD and of GD at $\lambda/b$ differ by at most {glue:text}`gap`;
-# those of SGD at $b=0.1$ and of GD at $\lambda$ differ by {glue:text}`spread`. The remaining difference, which is
-# largest in the norm and the error, is due to the noise of a finite step.
+# Dots and squares agree with each other and with the line, without any fit. The magnetisations of SGD and of GD at
+# $\lambda/b$ differ at most by {glue:text}`gap`, while $b=0.1$ and GD at $\lambda$ are {glue:text}`spread` apart. What
+# is left is the noise of a small but finite step. It is largest in the {glue:text}`most_of`, {glue:text}`most` per cent
+# of the effect.
 #
-# It follows that a comparison of batch sizes at a fixed ridge, as in Figs. 1, 2, 8 and 9 of the paper, changes two
-# things at once: the noise, and the function that is minimised. To keep the function, divide the data term by $b$,
-# which is what averaging the gradient over the batch does in practice, or multiply the ridge by $b$, which also makes
-# training slower by that factor.
+# Comparing batch sizes at a fixed ridge, as in Figs. 1, 2, 8 and 9 of the paper, therefore changes two things at once:
+# the noise, and the function that is minimised. To keep the function, divide the data term by $b$, as averaging the
+# gradient over the batch does in practice. Multiplying the ridge by $b$ does the same, and slows training down by that
+# factor.
 #
 # :::{admonition} What was found
 # :class: found

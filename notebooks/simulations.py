@@ -116,7 +116,7 @@ def straight_line(values, errors):
     )
 
 
-figure, panels = plt.subplots(2, 4, figsize=(7.0, 3.6), sharex=True)
+figure, panels = plt.subplots(2, 4, figsize=(plotting.WIDTH, 4.0))
 table = []
 for row, (phase, runs) in zip(panels, phases.items(), strict=True):
     for axes, (name, letter) in zip(row, NAMES.items(), strict=True):
@@ -128,11 +128,12 @@ for row, (phase, runs) in zip(panels, phases.items(), strict=True):
         look = {"color": plotting.COLORS["red"], "linewidth": 1, "name": "fit"}
         plotting.curve(axes, line, fit[0] + fit[1] * line, fmt="-", **look)
         axes.set(
-            title=f"{phase}: ${letter}$", xlim=(-0.1 / min(sizes), 1.1 / min(sizes))
+            title=f"{phase}: ${letter}$",
+            xlabel="$1/N$",
+            xlim=(-0.1 / min(sizes), 1.1 / min(sizes)),
         )
+        axes.locator_params(nbins=3)
         table.append((phase, letter, *fit, *fit_errors, misfit))
-for axes in panels[1]:
-    axes.set_xlabel("$1/N$")
 publish("finite_size", figure)
 glue("sizes", ", ".join(map(str, sizes)))
 

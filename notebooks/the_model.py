@@ -8,6 +8,7 @@
 #     display_name: Python 3
 #     language: python
 #     name: python3
+#   try_your_own: batch 0.1
 # ---
 
 # %% [markdown]
@@ -50,6 +51,13 @@
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+alpha = 6.0  # samples per feature
+delta = 1.0  # noise of the data
+ridge = 1.0
+margin = 1.0
+rate = 0.1  # learning rate
+batch = 0.3  # batch fraction
+persistence = 2.0
 
 # %% tags=["hide-input"]
 # Set up.
@@ -85,8 +93,8 @@ size = {
 # the limit of continuous time, $dt\to0$, in which the noise of vanilla SGD vanishes.
 #
 # Each is a chain with two states for each sample, started with a fraction $b$ of the samples in the batch. In steps of
-# $dt$ the rates of p-SGD can be used in two ways. The paper does not say which it uses; we use the first, Euler's,
-# unless we say otherwise, because only with it is $\tau=dt/b$ vanilla SGD, as in the paper:
+# $dt$ the rates of p-SGD can be used in two ways. The paper does not say which it uses. We use the first, Euler's,
+# unless we say otherwise, because only with it is p-SGD at $\tau=dt/b$ vanilla SGD, as in the paper:
 #
 # | algorithm | a sample that is out comes in with probability | one that is in goes out with probability |
 # |---|---|---|
@@ -96,15 +104,15 @@ size = {
 # | p-SGD, exact, `sn.PersistentSGD(b, tau, "exact")` | $b\,(1-e^{-dt/(b\tau)})$ | $(1-b)\,(1-e^{-dt/(b\tau)})$ |
 
 # %%
-problem = sn.Problem(alpha=6, delta=1.0, ridge=1.0, margin=1.0)
+problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge, margin=margin)
 algorithms = {
     "GD": sn.GD(),
-    "SGD, $b=0.3$": sn.SGD(batch=0.3),
-    r"p-SGD, $b=0.3$, $\tau=2$": sn.PersistentSGD(batch=0.3, persistence=2.0),
+    "SGD": sn.SGD(batch=batch),
+    "p-SGD": sn.PersistentSGD(batch=batch, persistence=persistence),
 }
 training = {
-    "learning_rate": 0.1,
-    "duration": 10.0,
+    "learning_rate": rate,
+    "duration": round(rate * round(10 / rate), 9),
     "features": size["features"],
     "realisations": size["realisations"],
     "seed": seed,
@@ -125,7 +133,7 @@ for label, run in runs.items():
 labels = ("magnetisation $m$", "loss per feature $L/N$", "generalisation error")
 for axes, label in zip(panels, labels, strict=True):
     axes.set(xlabel="time $t$", ylabel=label, xlim=(-0.1, 5))
-panels[1].legend()
+panels[1].legend(title=rf"$b={batch:g}$, $\tau={persistence:g}$")
 publish("training", figure)
 glue("features", size["features"])
 glue("realisations", size["realisations"])
@@ -138,9 +146,10 @@ glue("realisations", size["realisations"])
 #   Three panels against training time, each with a line for GD, SGD and persistent SGD: magnetisation, which rises
 #   (for GD beyond its final value), and loss and generalisation error, which fall, until all of them level off.
 # ---
-# Training by GD, vanilla SGD and p-SGD on the same data sets ($\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$):
-# magnetisation $m = v\cdot w/N$, loss per feature, and probability of misclassifying a new sample. Lines are means
-# over {glue:}`realisations` simulated data sets with $N=$ {glue:}`features` features, bands two standard errors.
+# Training by GD, vanilla SGD and p-SGD on the same data sets ($\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$,
+# $b=0.3$, $\tau=2$): magnetisation $m = v\cdot w/N$, loss per feature, and probability of misclassifying a new sample.
+# Lines are means over {glue:}`realisations` simulated data sets with $N=$ {glue:}`features` features, bands two
+# standard errors.
 # ```
 
 # %% tags=["hide-input"]
@@ -158,8 +167,7 @@ def difference(name, high, low):
 
 
 # GD on the data term weakened by b, that is at ridge lambda/b, with its loss counted at the given lambda.
-batch = 0.3
-stronger = sn.Problem(alpha=6, delta=1.0, ridge=problem.ridge / batch, margin=1.0)
+stronger = sn.Problem(alpha=alpha, delta=delta, ridge=ridge / batch, margin=margin)
 weakened = sn.sweep(
     sn.simulate, {"problem": [stronger]}, fixed={"algorithm": sn.GD(), **training}
 ).isel(problem=0)
@@ -172,12 +180,12 @@ glue("loss_psgd", difference("loss", persistent, vanilla))
 glue("error_psgd", difference("error", persistent, vanilla))
 
 # %% [markdown]
-# The price of a batch, averaged over the last three units of time and paired data set by data set: SGD ends with a loss
-# per feature that is {glue:text}`loss_sgd` above that of GD, and p-SGD another {glue:text}`loss_psgd` higher, with a
-# generalisation error {glue:text}`error_psgd` above that of SGD. Not all of this is noise. A batch of fraction $b$
-# reduces the data term by a factor $b$ and leaves the ridge unchanged, so SGD at ridge $\lambda$ approaches the minimum
-# with ridge $\lambda/b$. GD at ridge $\lambda/b$, which has no noise at all, ends {glue:text}`loss_weakened` above GD
-# at $\lambda$ if we evaluate its loss at $\lambda$.
+# Training with batches ends at a higher loss. Averaged over the last three units of time and paired data set by data
+# set, the loss per feature of SGD is {glue:text}`loss_sgd` above that of GD. That of p-SGD is another
+# {glue:text}`loss_psgd` higher, and its generalisation error is {glue:text}`error_psgd` above that of SGD. Not all of
+# this is noise. A batch of fraction $b$ weakens the data term by a factor $b$ and leaves the ridge as it is, so SGD at
+# ridge $\lambda$ aims at the minimum for $\lambda/b$. GD at ridge $\lambda/b$ has no noise at all, and ends
+# {glue:text}`loss_weakened` above GD at $\lambda$ when its loss is counted at $\lambda$.
 #
 # ## How long a batch is remembered
 #
@@ -193,12 +201,12 @@ glue("error_psgd", difference("error", persistent, vanilla))
 # obeys {eq}`eq-autocorrelation` at any $dt$.
 
 # %%
-learning_rate, lags, BLOCKS = 0.1, np.arange(21), 50
+lags, BLOCKS = np.arange(21), 50
 
 
 def autocorrelation(algorithm, stream):
     """Sampled autocorrelation of s from time zero, one for each block of chains."""
-    process = algorithm.sampling(learning_rate)
+    process = algorithm.sampling(rate)
     s = sample_weights(process, size["chains"], lags.size, stream) - algorithm.batch
     return np.reshape(s[0] * s, (lags.size, BLOCKS, -1)).mean(axis=2).T
 
@@ -216,7 +224,7 @@ sampled = {
 # %% tags=["hide-input"]
 # Draw the figure.
 figure, panels = plt.subplots(1, 2, sharey=True)
-t = learning_rate * lags
+t = rate * lags
 misfit = {"exact": [], "euler": []}
 colors = [plotting.COLORS[name] for name in ("blue", "red", "green")]
 for (b, tau), color in zip(cases, colors, strict=True):
@@ -224,7 +232,7 @@ for (b, tau), color in zip(cases, colors, strict=True):
     for axes, embedding in zip(panels, misfit, strict=True):
         blocks = sampled[b, tau, embedding]
         mean, error = blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(BLOCKS)
-        memory = sn.PersistentSGD(b, tau, embedding).sampling(learning_rate).memory
+        memory = sn.PersistentSGD(b, tau, embedding).sampling(rate).memory
         misfit[embedding].append((mean - b * (1 - b) * memory**lags) / error)
         law = b * (1 - b) * np.exp(-t / (b * tau))
         look = {"color": color, "linewidth": 1, "name": f"law, {label}"}
@@ -243,6 +251,8 @@ for embedding, deviations in misfit.items():
     glue(f"worst_{embedding}", f"{np.abs(deviations).max():.1f}")
 glue("points", np.size(misfit["exact"]))
 
+# %% tags=["hide-input", "claims"]
+# Test the claim.
 # The amplitude of the law, fitted to the sampled values, block by block.
 ratios = {}
 for b, tau in cases:

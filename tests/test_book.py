@@ -225,7 +225,7 @@ def test_one_notebook_with_other_parameters(project):
     [
         (["book", "--profile", "tiny"], "profile must be smoke, standard or paper, got 'tiny'"),
         (["notebook", "fig99"], "NAME must be a notebook of the project"),
-        (["notebook", "the_model", "-p", "sede", "1"], "notebook the_model has the parameters profile, seed, and no"),
+        (["notebook", "the_model", "-p", "sede", "1"], "notebook the_model has the parameters profile, seed, alpha,"),
         (["notebook", "the_model", "-p", "seed", "x"], "seed must be a whole number of at least 0 and at most"),
         (
             ["notebook", "the_model", "-p", "seed", "1", "-p", "seed", "2"],

@@ -184,6 +184,18 @@ def test_the_smallest_letters_are_known(figure):
     assert report.letters(figure) < usual
 
 
+def test_small_letters_are_made_larger(figure):
+    axes = figure.axes[0]
+    axes.text(0.5, 0.5, "small", fontsize=5)
+    axes.tick_params(labelsize=4)
+    inset = axes.inset_axes((0.1, 0.1, 0.3, 0.3))
+    inset.tick_params(labelsize=4)
+    axes.set_title("large", fontsize=20)
+    report.enlarge(figure)
+    assert report.letters(figure) >= 11
+    assert axes.title.get_fontsize() == 20
+
+
 def test_ordered_values_have_different_colours_and_one_value_is_no_mistake():
     assert len(set(plotting.ordered([0.1, 0.2, 0.4, 0.8, 0.99]).values())) == 5
     assert list(plotting.ordered([0.3])) == [0.3]
@@ -365,19 +377,16 @@ def theories(persistences, batches):
 CASES = {
     "the_model training": {
         "GD": {"algorithm": "GD", "ridge": 1.0},
-        "SGD, $b=0.3$": {"algorithm": "SGD"},
-        r"p-SGD, $b=0.3$, $\tau=2$": {"algorithm": "PersistentSGD"},
+        "SGD": {"algorithm": "SGD"},
+        "p-SGD": {"algorithm": "PersistentSGD"},
     },
     "fig03_sat_distance distance": theories((0.5, 2, 4), (0.1, 0.4, 0.8)),
-    "fig07_stopping stopping": theories((0.5, 1, 2, 4, 8), (0.1, 0.2, 0.4, 0.8, 0.99)),
 }
 VARIABLES = {
     "magnetisation $m$": "magnetization",
     "loss per feature $L/N$": "loss",
     "generalisation error": "error",
     "distance $d(t)$": "distance",
-    "fraction within the margin $c(t)$": "unsatisfied",
-    "": "unsatisfied",  # its panel shares the axis of the one before
 }
 
 

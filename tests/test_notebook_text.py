@@ -182,6 +182,8 @@ def test_every_notebook_of_the_project(notebook):
     for profile in notebooks.PROFILES:
         assert notebook.parameters(profile)["seed"] == 0
         assert notebook.expected_seconds(profile) is not None
+    name, word = notebook.example().split(maxsplit=1)
+    assert notebook.parameters("smoke", {name: word}) != notebook.parameters("smoke"), "the page invites to try it"
 
 
 # The first page, and those that are looked things up in.
@@ -265,7 +267,8 @@ def test_the_sizes_in_the_list_of_figures_are_those_of_the_notebooks():
         given = [f'"features": {n}, "realisations": {r}' for n, r in re.findall(r"N=(\d+), (\d+) sets", row)]
         given += [f'"paths": {n}, "realisations": {r}' for n, r in re.findall(r"(\d+) paths, (\d+) populations", row)]
         given += [
-            f'"{profile}": ([{a}, {b}]' for profile, a, b in re.findall(r"\*(\w+):\* two sizes, (\d+) and (\d+)", row)
+            f'"{profile}": ([{first}, {last}]'
+            for profile, first, last in re.findall(r"\*(\w+):\* sizes ([\d, ]+) and (\d+);", row)
         ]
         assert len(given) >= 2, name
         for words in given:

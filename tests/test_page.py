@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from bookbuild import page, texts
+from bookbuild import notebooks, page, texts
 from bookbuild.texts import Refusal
 from sgdnoise.report import MIME
 
@@ -117,6 +117,20 @@ def test_the_line_below_the_title(monkeypatch):
         assert re.fullmatch(made, line)
 
 
+def test_a_page_says_how_it_is_made_with_other_parameters():
+    head = "# ---\n# jupyter:\n#   try_your_own: rates 0.3\n# ---\n\n"
+    text = (
+        '# %% [markdown]\n# # Heat\n\n# %% tags=["parameters"]\nprofile = "smoke"\nseed = 0\nrates = [0.1, 0.2, 0.4]\n'
+    )
+    for start, example in (("", "rates 0.1,0.4"), (head, "rates 0.3")):
+        heat = notebooks.Notebook("heat", start + text)
+        words = page.invitation(heat, heat.parameters("smoke"))
+        assert f'make notebook NAME=heat ARGS="-p {example}"\n' in words
+        assert "other parameters" not in words
+    more = notebooks.Notebook("heat", head + text + "delta = 1.0\n")
+    assert "The other parameters are `seed` and `delta`." in page.invitation(more, more.parameters("smoke"))
+
+
 def test_text_goes_to_the_end_of_the_findings():
     executed = notebook("Words.\n\n:::{admonition} What was found\n:class: found\n- This.\n:::\n")
     page.add_to_findings(executed, "And that.")
@@ -136,8 +150,7 @@ def test_on_the_page_of_a_figure_the_figure_comes_below_the_question_and_its_cod
     order = [cell.source for cell in executed.cells]
     assert order[:4] == [f"# Figure 2: Heat\n\n{asked}", figure, "More.", "It is hot."]
     assert order[4:6] == ["test()", "And so on."], "a table may stand between two texts"
-    assert order[6].startswith("## How it was made\n")
-    assert "make notebook NAME=fig02_persistent " in order[6]
+    assert order[6] == "## How it was made"
     assert order[7:] == ["run()", "By the way.", "draw()"]
     with pytest.raises(Refusal, match="notebook fig10_phases must begin with a box"):
         page.put_figure_first(notebook("no figure"), "fig10_phases")

@@ -63,6 +63,12 @@ class Notebook:
         seconds = self.convert().metadata.get("expected_seconds", {}).get(profile)
         return None if seconds is None else float(seconds)
 
+    def example(self) -> str:
+        """Return a parameter with another value, to try: what the head of the notebook names, or part of a list."""
+        lists = [(name, value) for name, value in _defaults(self).items() if isinstance(value, list) and len(value) > 2]
+        usual = next((f"{name} {value[0]:g},{value[-1]:g}" for name, value in lists), "seed 3")
+        return str(self.convert().metadata.get("try_your_own", usual))
+
     def parameters(self, profile: str, overrides: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return all parameters of a run, each override checked against the cell tagged ``parameters``."""
         defaults = _defaults(self)
@@ -159,7 +165,9 @@ def extract(path: Path) -> list[Path]:
     written, executed = [], read_executed(path)
     for name, content in told(executed, "figure").items() if executed else ():
         written.append(path.with_name(f"{path.stem}-{name}.svg"))
-        written[-1].write_text(content["image/svg+xml"], encoding="utf-8")
+        # A page has its own ground; a program that shows files may have a dark one.
+        drawing = content["image/svg+xml"].replace("<svg ", '<svg style="background: white" ', 1)
+        written[-1].write_text(drawing, encoding="utf-8")
     return written
 
 

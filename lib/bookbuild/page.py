@@ -1,6 +1,7 @@
 """The page of a notebook: its executed copy with figures and numbers in place, plumbing folded, and what made it.
 
-On the page of a figure the figure comes first, below the question, and the code that made it comes last.
+On the page of a figure the figure comes first, below the question; then what it shows and whether that holds, the code
+that made it, and how to make another.
 
 A cell tagged ``hide-input`` is plumbing: it is folded under its first line, a comment that says what it does. Folded
 cells that follow one another become one. A value stands within the formula to which it belongs, so that no line breaks
@@ -26,7 +27,7 @@ from nbformat import NotebookNode
 
 from bookbuild import ledger, paths
 from bookbuild.notebooks import Notebook, told
-from bookbuild.parameters import TAG
+from bookbuild.parameters import RUN, TAG
 from bookbuild.texts import Refusal, clock, printed
 from sgdnoise.report import MIME
 from sgdnoise.sweep.store import Store
@@ -38,10 +39,16 @@ OPTIONS = re.compile(r"^---\n.*?^---\n", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"^```\{glue:figure\} ([\w-]+)\n.*?\n```$", re.MULTILINE | re.DOTALL)
 PAPER_FIGURE = re.compile(r"fig0(\d)_")
 BOX = re.compile(r"^:::\{admonition\}.*?^:::$", re.MULTILINE | re.DOTALL)
+MADE = "## How it was made"
 AGAIN = """\
-## How it was made
+## Try your own
 
-Run it with other random numbers: `make notebook NAME={name} ARGS="-p seed 3"`. Add `PROFILE=smoke` for a quick look."""
+```
+make notebook NAME={name} ARGS="-p {example}"
+```
+
+runs this page with another value and says where its figure is.{others} Each takes a `-p` of its own; `PROFILE=smoke`
+gives a quick look."""
 # The place of a value, with the formula before it where that ends with an equals sign.
 GLUED = re.compile(r"(?:\$([^$]*=)\$\s+)?\{glue:(?:text)?\}`([^`]+)`")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -53,6 +60,8 @@ def make(executed: NotebookNode, notebook: Notebook, parameters: Mapping[str, An
     page, name = deepcopy(executed), f"{notebook.name}-{parameters['profile']}"
     if notebook.name.startswith("fig"):
         put_figure_first(page, notebook.name)
+    if notebook.name.startswith("fig") or len(parameters) > len(RUN):
+        page.cells.append(nbformat.v4.new_markdown_cell(invitation(notebook, parameters)))
     place(page, notebook.name, folder, name)
     found = ledger.findings([page])
     if found:
@@ -100,8 +109,16 @@ def put_figure_first(executed: NotebookNode, name: str) -> None:
         title = f"# Figure {number}: {title.removeprefix('# ')}"
     shown = text[: figure.start()] + text[figure.end() :]
     texts = [f"{title}\n\n{box[0]}", figure[0], first.source[box.end() :].strip(), shown.strip()]
-    made = [nbformat.v4.new_markdown_cell(AGAIN.format(name=name)), *others[:at]]
+    made = [nbformat.v4.new_markdown_cell(MADE), *others[:at]]
     executed.cells = [*map(nbformat.v4.new_markdown_cell, texts), *others[at + 1 :], *made]
+
+
+def invitation(notebook: Notebook, parameters: Mapping[str, Any]) -> str:
+    """Say how the page is made with other parameters."""
+    example = notebook.example()
+    others = [f"`{name}`" for name in parameters if name not in ("profile", example.split()[0])]
+    words = f" The other parameters are {', '.join(others[:-1])} and {others[-1]}." if len(others) > 1 else ""
+    return AGAIN.format(name=notebook.name, example=example, others=words)
 
 
 def table(content: dict[str, str]) -> xr.Dataset | None:

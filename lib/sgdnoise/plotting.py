@@ -204,7 +204,7 @@ def label(line: Line2D, words: str, at: int = -1, offset: tuple[float, float] = 
     point = (np.ravel(line.get_xdata())[at], np.ravel(line.get_ydata())[at])
     text: dict[str, Any] = {"color": color, "path_effects": halo, "annotation_clip": False} | place | style
     assert isinstance(line.axes, Axes)
-    line.axes.annotate(words, point, offset, textcoords="offset points", **text)
+    line.axes.annotate(words, point, offset, xycoords=line.get_transform(), textcoords="offset points", **text)
 
 
 def darker(color: Any) -> str:

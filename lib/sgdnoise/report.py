@@ -24,6 +24,7 @@ from sgdnoise.estimates import MANY, Estimate
 from sgdnoise.plotting import DRAWN
 
 COLUMN = 768.0  # pixels, the width of a figure in the book on a screen of 1280
+SMALLEST = 11.3  # pixels, the height of the smallest letters there
 MIME = "application/vnd.sgdnoise+json"
 ABOUT = {
     "panel": "number of the panel, from left to right and from top to bottom",
@@ -49,6 +50,7 @@ def publish(name: str, figure: Figure) -> None:
     import matplotlib.pyplot as plt
 
     table = numbers(name, figure)
+    enlarge(figure)
     svg, png = io.BytesIO(), io.BytesIO()
     # The same figure, the same bytes; without a ground, which is that of the page, light or dark.
     figure.savefig(svg, format="svg", bbox_inches="tight", metadata={"Date": None}, transparent=True)
@@ -59,6 +61,18 @@ def publish(name: str, figure: Figure) -> None:
     netcdf = base64.b64encode(table.to_netcdf(engine="scipy")).decode() if table.sizes["row"] else ""
     tell("figure", name, f"Figure {name!r}", shown, netcdf=netcdf, letters=letters(figure))
     plt.close(figure)  # otherwise Jupyter would show it again
+
+
+def enlarge(figure: Figure) -> None:
+    """Make letters larger that would be too small where the figure is as wide as a page."""
+    least = SMALLEST * 72 * float(figure.get_figwidth()) / COLUMN
+    for axes in (axes for outer in figure.axes for axes in (outer, *outer.child_axes) if isinstance(axes, Axes)):
+        for which, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+            if any(float(tick.label1.get_fontsize()) < least for tick in axis.get_major_ticks()):
+                axes.tick_params(which, which="both", labelsize=least)  # type: ignore[arg-type]
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and float(text.get_fontsize()) < least:
+            text.set_fontsize(least)
 
 
 def letters(figure: Figure) -> float:
