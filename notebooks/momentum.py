@@ -335,6 +335,7 @@ plotting.curve(
 middle.set(
     xlabel=r"momentum $\beta$",
     ylabel=r"$T_\mathrm{int}$ over its limit",
+    ylim=(0.7, None),
 )
 
 start = landed.isel(inertia=0)

@@ -2,8 +2,8 @@
 # jupyter:
 #   expected_seconds:
 #     paper: 150
-#     smoke: 12
-#     standard: 40
+#     smoke: 25
+#     standard: 75
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -113,7 +113,9 @@
 # ## Separable data
 #
 # With enough random features the samples can be separated. We then train without a ridge until the paper's rule stops
-# both replicas. Distance falls where the fraction of support vectors grows, as in the paper's Fig. 4.
+# both replicas. Distance falls where the fraction of support vectors grows, as in the paper's Fig. 4. Breast cancer at
+# $b=0.5$ is an exception: its 100 samples are so easy that a batch is now and then satisfied by chance, and a replica
+# stops early, at a much larger loss.
 #
 # ```{glue:figure} real-separable
 # ---
@@ -142,9 +144,9 @@
 #
 # In brackets is the least certain of the measured cases: ratios of temperatures (at twice the learning rate, at the
 # maximum over either end, at twice the persistence, at lags 0.1 to 0.3 over 1 to 2.5), the norm over the predicted one,
-# and median changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors by
-# Student's $t$. A straight line may change its slope by 15 per cent, a norm may be off by 5. The ridge $\lambda/b$ is
-# our explanation of the paper's gap between SGD and GD ({doc}`/notebooks/fig08_vanishing_step`).
+# and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors by Student's $t$.
+# A straight line may change its slope by 15 per cent, a norm may be off by 5. The ridge $\lambda/b$ is our explanation
+# of the paper's gap between SGD and GD ({doc}`/notebooks/fig08_vanishing_step`).
 #
 # ## What this means in practice
 #
@@ -658,12 +660,9 @@ def each(kind, xs):
 
 
 def change(variable, name, b):
-    """Change from the shortest to the longest persistence, from the same starts.
-
-    The median: now and then a batch is satisfied by chance, and a replica stops early.
-    """
+    """Change from the shortest to the longest persistence, from the same starts."""
     first, last = (ended[name, b, sat_persistences[i]][variable] for i in (0, -1))
-    return Estimate.median(last - first)
+    return Estimate.mean(last - first)
 
 
 colder, hotter = (
@@ -701,13 +700,19 @@ longer = {
     }
     for variable in ("distance", "unsatisfied")
 }
+# Where a batch can be satisfied by chance, replicas stop too early.
+undisturbed = {
+    key: value
+    for key, value in longer["distance"].items()
+    if key != "breast cancer, b=0.5"
+}
 claim(
     "real-data-persistence",
     r"smallest ratio of $T_\mathrm{int}$ at twice the persistence: "
     f"{min(rises.values(), key=lambda e: e.value)}; smallest change of $d_0$: "
-    f"{min(longer['distance'].values(), key=lambda e: e.value)}",
+    f"{min(undisturbed.values(), key=lambda e: e.value)}",
     rises,
-    longer["distance"],
+    undisturbed,
 )
 mode_ratio = {
     key: Estimate.mean((measured[key] / T)[:, felt[key]].mean("direction"))

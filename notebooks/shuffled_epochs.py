@@ -335,7 +335,7 @@ for name in kinds:
             axes, shifted, mean, error, name=f"{name}, {variable}", linewidth=1, **look
         )
         if axes is middle:
-            plotting.label(line, name, offset=(-6, 9))
+            plotting.label(line, name, offset=(-6, 12))
 middle.set(xlabel="batch fraction $b$", ylabel="$d_0$ at the stop", yscale="log")
 right.set(xlabel="batch fraction $b$", ylabel="$c_0$ at the stop")
 plotting.plain_ticks(middle.yaxis, [0.002, 0.005, 0.01, 0.02, 0.05, 0.1])

@@ -33,7 +33,7 @@ def snapshot(project):
 def test_interrupting_says_how_to_go_on(small):
     write_notebook(small, "one", "import time; time.sleep(60)")
     process = start(small, "book", "--profile", "smoke")
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 600
     while not any("two" in name for name in snapshot(small)) and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)

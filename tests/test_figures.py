@@ -381,15 +381,12 @@ CASES = {
         "p-SGD": {"algorithm": "PersistentSGD"},
     },
     "fig03_sat_distance distance": theories((0.5, 2, 4), (0.1, 0.4, 0.8)),
-    "fig07_stopping stopping": theories((0.5, 1, 2, 4, 8), (0.1, 0.2, 0.4, 0.8, 0.99)),
 }
 VARIABLES = {
     "magnetisation $m$": "magnetization",
     "loss per feature $L/N$": "loss",
     "generalisation error": "error",
     "distance $d(t)$": "distance",
-    "fraction within the margin $c(t)$": "unsatisfied",
-    "": "unsatisfied",  # its panel shares the axis of the one before
 }
 
 
