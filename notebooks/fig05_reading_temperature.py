@@ -246,9 +246,8 @@ claim(
 # name: fig-reading
 # alt: >-
 #   FDT plots for several waiting times, coloured by a bar from light to dark: left, vanilla SGD with a fitted line
-# and one of the paper's slope; right, persistent SGD, with an inset that has the slope of the last 5, 10 and 15 points
-# against the
-#   waiting time, with error bars and a dashed level.
+#   and one of the paper's slope; right, persistent SGD, with an inset that has the slope of the last 5, 10 and 15
+#   points against the waiting time, with error bars and a dashed level.
 # ---
 # Left: FDT plots of vanilla SGD at several waiting times, the line fitted to lags from 0 to 2.5 of all of them
 # (dashed) and a line of the paper's slope (pink); $\alpha=6$, $b=0.1$, $dt=0.1$. Right: the same for p-SGD,
