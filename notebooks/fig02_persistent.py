@@ -46,7 +46,7 @@ import numpy as np
 from IPython.display import Markdown, display
 
 import sgdnoise as sn
-from sgdnoise import plotting
+from sgdnoise import interactive, plotting
 from sgdnoise.decay import continued_response
 from sgdnoise.estimates import Estimate, Statement, jackknife
 from sgdnoise.report import claim, glue, publish
@@ -205,6 +205,18 @@ figure.legend(
     handletextpad=0.4,
 )
 publish("fdt", figure)
+
+# %% tags=["hide-input"]
+# Let the reader set batch and persistence.
+offered = interactive.persistence(
+    problem,
+    rate,
+    (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.99),
+    (0.5, 1.0, 2.0, 4.0, 8.0) if rate < 0.1 else (1.0, 2.0, 4.0, 8.0),
+    theory,
+    drift_tolerance=1e3 if profile == "smoke" else 0.1,
+)
+interactive.offer("fdt", "persistence", offered)
 
 # %% [markdown]
 # Does the slope settle beyond $b\tau$? A mode of stiffness $a$ has the slope $T\,(1-e^{-(1/b\tau-a)t})$ at the lag

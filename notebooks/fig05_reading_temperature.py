@@ -46,7 +46,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap, Normalize
 
 import sgdnoise as sn
-from sgdnoise import plotting
+from sgdnoise import interactive, plotting
 from sgdnoise.estimates import Estimate, jackknife
 from sgdnoise.report import claim, glue, publish
 
@@ -136,6 +136,54 @@ key = figure.colorbar(plt.cm.ScalarMappable(scale, shades), ax=right)
 key.set_label("waiting time $t_w$ (darker: later)")
 publish("reading", figure)
 
+# %% tags=["hide-input"]
+# Let the reader move the window of lags.
+third_size, third_rate = {
+    "smoke": ({"paths": 500, "realisations": 4}, 0.05),
+    "standard": ({"paths": 1000, "realisations": 10}, 0.01),
+    "paper": ({"paths": 4000, "realisations": 8}, 0.01),
+}[profile]
+third = sn.sweep(
+    sn.solve_dmft,
+    [{"algorithm": sn.PersistentSGD(batch=0.3, persistence=2.0)}],
+    [seed],
+    fixed={
+        "problem": sn.Problem(alpha=8, delta=1.0, ridge=1.0),
+        "learning_rate": third_rate,
+        "duration": 7.0,
+        "waiting_times": np.arange(2.0, 6.0, 0.5).tolist(),
+    }
+    | third_size,
+).squeeze(("point", "seed"))
+third = third.isel(time=slice(None, None, round(0.05 / third_rate)))
+offered = [
+    interactive.reading(
+        vanilla,
+        f"vanilla SGD: α = {vanilla_alpha:g}, b = {vanilla_batch:g}",
+        paper=0.015,
+        waiting_times=vanilla.waiting_time.values[::3],
+        longest=5.0,
+        window=(0.0, 2.5),
+    ),
+    interactive.reading(
+        persistent,
+        f"p-SGD: α = {alpha:g}, b = {batch:g}, τ = {persistence:g}",
+        paper=0.2,
+        waiting_times=persistent.waiting_time.values[:41:5],
+        longest=4.0,
+        window=(1.0, 2.0),
+    ),
+    interactive.reading(
+        third,
+        "p-SGD: α = 8, b = 0.3, τ = 2",
+        paper=0.05,
+        waiting_times=np.arange(2.0, 5.1, 0.5),
+        longest=4.0,
+        window=(0.0, 0.6),
+    ),
+]
+interactive.offer("reading", "reading", {"runs": offered})
+
 # %% tags=["hide-input", "claims"]
 # Test the claims.
 glue("fit", f"{fit.value:.5f} ± {fit.error:.5f}")
@@ -198,9 +246,8 @@ claim(
 # name: fig-reading
 # alt: >-
 #   FDT plots for several waiting times, coloured by a bar from light to dark: left, vanilla SGD with a fitted line
-# and one of the paper's slope; right, persistent SGD, with an inset that has the slope of the last 5, 10 and 15 points
-# against the
-#   waiting time, with error bars and a dashed level.
+#   and one of the paper's slope; right, persistent SGD, with an inset that has the slope of the last 5, 10 and 15
+#   points against the waiting time, with error bars and a dashed level.
 # ---
 # Left: FDT plots of vanilla SGD at several waiting times, the line fitted to lags from 0 to 2.5 of all of them
 # (dashed) and a line of the paper's slope (pink); $\alpha=6$, $b=0.1$, $dt=0.1$. Right: the same for p-SGD,
