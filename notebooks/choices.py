@@ -118,9 +118,9 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 # wherever the slope does not settle within the run, and we use $T_\mathrm{int}$, which has no window. The table is
 # linear response, which has no sampling error. It leaves out terms of relative order $dt$ for vanilla SGD. For p-SGD
 # these are of order $b\tau\Delta$, from 0.2 to 2.4 here: the weights fit a batch that stays, and linear response is too
-# high by what {doc}`/notebooks/temperature` measures. The last column is the limit of the slope at long lag, that of
+# high by what {doc}`/notebooks/plateau` measures. The last column is the limit of the slope at long lag, that of
 # the softest mode, which is reached only when little of the plot is left; *none* where the slope of linear response
-# grows without limit. Where that border really lies is in {doc}`/notebooks/temperature`.
+# grows without limit. Where that border really lies is in {doc}`/notebooks/plateau`.
 
 # %% tags=["hide-input"]
 # Write the table.

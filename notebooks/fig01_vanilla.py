@@ -412,7 +412,7 @@ claim(
 # **The line is straight to the eye, and yet not straight.** No point is farther from it than {glue:text}`bent` per cent
 # of the height; the plot of p-SGD at $\alpha=8$, $b=0.2$, $\tau=2$, which the paper calls curved, deviates by
 # {glue:text}`curved` per cent over the same lags. But over lags from 1 to 2.5 the slope is lower by {glue:text}`fall`
-# per cent than up to 0.5. {doc}`/notebooks/temperature` explains why: stiff modes are hotter than soft ones. A
+# per cent than up to 0.5. {doc}`/notebooks/vanilla_modes` explains why: stiff modes are hotter than soft ones. A
 # temperature quoted to a third of a per cent must state its window.
 #
 # :::{admonition} What was found

@@ -41,7 +41,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sgdnoise as sn
-from sgdnoise import plotting
+from sgdnoise import interactive, plotting
 from sgdnoise.estimates import Estimate, jackknife
 from sgdnoise.report import claim, glue, publish
 
@@ -121,6 +121,7 @@ axes.set(
     ylim=(0, 1.12 * d.max()),
 )
 publish("support", figure)
+interactive.offer("support", "pairs", interactive.pairs(pairs, distance, fraction))
 
 # %% tags=["claims", "hide-input"]
 # Test the claims.

@@ -33,6 +33,13 @@
 # %% tags=["parameters"]
 profile = "standard"
 seed = 0
+delta = 1.0  # variance of the data
+ridge = 1.0
+rate = 0.1  # learning rate
+alpha = 3.0  # samples per feature where one sample is taken out
+kernel_alpha = 6.0  # samples per feature where kernels are drawn
+batch = 0.3
+persistence = 2.0
 
 # %% tags=["hide-input"]
 # Set up.
@@ -142,7 +149,7 @@ glue("toy_gap", f"{np.abs(x - alone).max():.0e}")
 
 # %% tags=["hide-input"]
 # Draw the diagram of the two steps.
-figure, panels = plt.subplots(1, 2, figsize=(7.0, 2.5))
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 2.6))
 for axes, back in zip(panels, (False, True), strict=True):
     axes.set(
         xlim=(0, 10),
@@ -158,7 +165,7 @@ for axes, back in zip(panels, (False, True), strict=True):
         Circle((1.6, 2.6), 0.9, facecolor="white", edgecolor=blue, linestyle=style)
     )
     axes.text(
-        1.6, 2.6, r"sample $\mu$", ha="center", va="center", color=blue, fontsize=8
+        1.6, 2.6, r"sample $\mu$", ha="center", va="center", color=blue, fontsize=9
     )
     bend = 0.35 if back else 0.0
     arrow = {"arrowstyle": "-|>", "mutation_scale": 12, "linewidth": 1.2}
@@ -176,7 +183,7 @@ for axes, back in zip(panels, (False, True), strict=True):
         3.9 if back else 3.1,
         "a Gaussian field",
         ha="center",
-        fontsize=8,
+        fontsize=9,
         color="0.3",
     )
     if back:
@@ -189,7 +196,7 @@ for axes, back in zip(panels, (False, True), strict=True):
                 **arrow,
             )
         )
-        axes.text(4.3, 1.0, "its pull", ha="center", fontsize=8, color=blue)
+        axes.text(4.3, 1.0, "its pull", ha="center", fontsize=9, color=blue)
         axes.add_patch(
             FancyArrowPatch(
                 (6.2, 1.5),
@@ -199,7 +206,7 @@ for axes, back in zip(panels, (False, True), strict=True):
                 **arrow,
             )
         )
-        axes.text(4.3, 0.05, "the answer, later", ha="center", fontsize=8, color=red)
+        axes.text(4.3, 0.05, "the answer, later", ha="center", fontsize=9, color=red)
 publish("cavity", figure)
 
 # %% [markdown]
@@ -231,8 +238,8 @@ publish("cavity", figure)
 # compare the difference of the two fields with the sum in {eq}`eq-cavity`, with the response taken from the theory.
 
 # %%
-problem = sn.Problem(alpha=3, delta=1.0, ridge=1.0)
-dt, steps, N = 0.1, 40, size["features"]
+problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
+dt, steps, N = rate, 40, size["features"]
 rng = np.random.default_rng(seed)
 noise = rng.standard_normal((round(problem.alpha * N), N))
 data = 1 / np.sqrt(N) + np.sqrt(problem.delta) * noise  # y_mu x_mu
@@ -354,10 +361,11 @@ glue("taken_out", size["taken_out"])
 # %%
 algorithms = {
     "GD": sn.GD(),
-    "SGD, $b=0.3$": sn.SGD(batch=0.3),
-    r"p-SGD, $b=0.3$, $\tau=2$": sn.PersistentSGD(batch=0.3, persistence=2.0),
+    "SGD": sn.SGD(batch=batch),
+    "p-SGD": sn.PersistentSGD(batch=batch, persistence=persistence),
 }
-unsat, rate, length, wait = sn.Problem(alpha=6, delta=1.0, ridge=1.0), 0.1, 80, 40
+unsat = sn.Problem(alpha=kernel_alpha, delta=delta, ridge=ridge)
+length, wait = 80, 40
 found = {
     name: kernels(unsat, algorithm, rate, length, size["paths"])
     for name, algorithm in algorithms.items()
@@ -365,7 +373,7 @@ found = {
 
 # %% tags=["hide-input"]
 # Draw the three kernels against the lag.
-figure, panels = plt.subplots(1, 3, figsize=(7.6, 2.6))
+figure, panels = plt.subplots(1, 3, figsize=(7.4, 3.0))
 lag = rate * np.arange(length - wait)
 for (name, (R, Gamma, M)), color, style in zip(
     found.items(), (blue, red, green), ("-", "--", "-."), strict=True
@@ -384,7 +392,7 @@ panels[1].set(ylabel=r"memory $-\Gamma(t,t')/dt$")
 panels[2].set(ylabel="noise $M(t,t')/M(t',t')$", ylim=(0, None))
 for axes in panels:
     axes.set(xlabel="lag $t-t'$", xlim=(0, 3))
-panels[0].legend(fontsize=7)
+panels[0].legend()
 publish("kernels", figure)
 short, long = (
     float(found[name][2][wait + 1, wait] / found[name][2][wait, wait])
@@ -402,7 +410,8 @@ glue("noise_psgd", f"{long:.2f}")
 #   memory kernel, and the covariance of the noise over its value at lag zero.
 # ---
 # The kernels of the theory from $t'=4$ on: response of the weights to a push, memory that the samples provide, and
-# covariance of the noise over its value at lag zero. $\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$.
+# covariance of the noise over its value at lag zero. $\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$; SGD with
+# $b=0.3$, p-SGD with $b=0.3$ and $\tau=2$.
 # ```
 #
 # One step on, the noise of vanilla SGD keeps {glue:text}`noise_sgd` of its variance, about $b$: the samples are the

@@ -166,7 +166,7 @@ import numpy as np
 import xarray as xr
 
 import sgdnoise as sn
-from sgdnoise import plotting
+from sgdnoise import interactive, plotting
 from sgdnoise.estimates import Estimate
 from sgdnoise.report import claim, glue, publish
 
@@ -386,6 +386,26 @@ glue("data-sets", size["networks"]["realisations"])
 glue("stop-features", size["separable"]["features"])
 glue("stop-data-sets", size["separable"]["realisations"])
 glue("until", f"{until:g}")
+
+
+# %% tags=["hide-input"]
+# Let the reader choose gradient, learning rate and momentum.
+settings = [
+    {"gradient": gradient, "learning_rate": rate, "momentum": beta, "batch": b}
+    for gradient in colors
+    for rate, beta in ((0.03, 0.0), (0.01, 0.0), (0.01, 0.5))
+    for b in (0.1, 0.2, 0.4, 0.8)
+]
+fixed = {"problem": problem} | size["networks"]
+heats = sn.sweep(interactive.chord, settings, [seed], fixed=fixed, workers=1)
+heats = [Estimate.mean(heats.value.isel(point=i)) for i in range(len(settings))]
+offered = interactive.batch(
+    problem,
+    (0.005, 0.01, 0.02, 0.03),
+    (0.0, 0.5, 0.8),
+    [(*where.values(), heat) for where, heat in zip(settings, heats, strict=True)],
+)
+interactive.offer("sum-or-mean", "batch", offered)
 
 
 # %% tags=["hide-input", "claims"]

@@ -10,7 +10,7 @@ from bookbuild import page as pages
 from bookbuild import sphinx_ext
 from bookbuild.paths import LIVE
 from sgdnoise.estimates import Estimate
-from sgdnoise.interactive import batch, interactive, packed, pairs, persistence, reading
+from sgdnoise.interactive import batch, offer, packed, pairs, persistence, reading
 
 pytestmark = pytest.mark.endtoend
 
@@ -130,7 +130,7 @@ def test_packed_numbers_arrive(opened):
 
 def test_an_unknown_view_is_refused():
     with pytest.raises(ValueError, match="view must be reading"):
-        interactive("x", "nothing", {})
+        offer("x", "nothing", {})
 
 
 PROBLEM = sn.Problem(alpha=6)

@@ -112,6 +112,7 @@ def train_in_browser(scripts, problem, algorithm, seed):
     size = SIZES[problem]
     parts = {name: getattr(problem, name) for name in ("alpha", "delta", "ridge", "margin", "init_variance")}
     settings = {"problem": parts, "batch": algorithm.batch, "persistence": getattr(algorithm, "persistence", None)}
+    settings["momentum"] = algorithm.momentum
     found = scripts.evaluate(
         """settings => {
             const run = new sgdnoise.simulate.Run(settings);
@@ -151,7 +152,11 @@ def misfit(found, run, name):
 
 
 @pytest.mark.parametrize("problem", [UNSAT, SAT], ids=["UNSAT", "SAT"])
-@pytest.mark.parametrize("algorithm", [sn.SGD(0.3), sn.PersistentSGD(0.3, 2.0)], ids=["vanilla", "persistent"])
+@pytest.mark.parametrize(
+    "algorithm",
+    [sn.SGD(0.3), sn.PersistentSGD(0.3, 2.0), sn.SGD(0.3, momentum=0.5)],
+    ids=["vanilla", "persistent", "momentum"],
+)
 def test_trajectories_agree_with_the_library(scripts, problem, algorithm):
     """Sums run in another order, so that rounding differs; training contracts, and does not make it grow."""
     found, run = (train(scripts, problem, algorithm, 11) for train in (train_in_browser, train_in_python))

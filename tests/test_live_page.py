@@ -11,7 +11,7 @@ from bookbuild.check import Page, is_outside
 
 pytestmark = pytest.mark.endtoend
 
-SLIDERS = ("batch", "persistence", "rate", "features")
+SLIDERS = ("batch", "persistence", "rate", "features", "momentum")
 PHONE = {"viewport": {"width": 375, "height": 740}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 STATE = """() => ({
     settings: {...sgdnoise.page.settings},
@@ -121,6 +121,42 @@ def test_the_phase_is_chosen_with_an_arrow_key(opened):
     assert found["settings"]["phase"] == "sat"
     assert found["settings"]["rate"] == opened.evaluate("sgdnoise.page.content.phases.sat.rate")
     assert opened.evaluate(FINISH)["series"][1][-1] < 0.05, "the loss of data that can be fitted vanishes"
+
+
+def test_a_finished_run_adds_its_point_and_stays_as_a_ghost(opened):
+    press(opened, "input[name=features]", "ArrowLeft", 2)
+    counts = []
+    for _ in range(2):
+        opened.evaluate(FINISH)
+        counts.append([opened.locator(f".alive-chart >> nth={i} >> .alive-point.run").count() for i in (0, 1)])
+        press(opened, "input[name=batch]", "ArrowRight")
+    assert counts == [[1, 1], [2, 2]]
+    found, ghosts = opened.evaluate("[sgdnoise.page.finished, sgdnoise.page.ghosts.length]")
+    assert [each["batch"] for each in found] == [0.3, 0.4]
+    assert ghosts == 2
+    first = opened.evaluate("sgdnoise.page.ghosts[0].series")
+    late = [d for t, d in zip(first["time"], first["distance"], strict=True) if t >= 6 - 1e-9]
+    mean = (sum(late) - (late[0] + late[-1]) / 2) / (len(late) - 1)
+    assert found[0]["distance"] == pytest.approx(mean, rel=1e-9)
+    press(opened, "input[name=momentum]", "End")
+    assert opened.locator(".alive-chart >> nth=0 >> .alive-point.run").count() == 0, "of other settings"
+
+
+def test_a_link_holds_the_setting(opened, html):
+    press(opened, "input[name=batch]", "ArrowRight", 2)
+    press(opened, "input[name=persistence]", "Home")
+    press(opened, ".live-button >> nth=2", "Enter")
+    wanted = opened.evaluate(STATE)["settings"]
+    link = opened.locator(".live-buttons a").get_attribute("href")
+    assert link == "#phase=unsat&b=0.5&tau=none&dt=0.1&N=300&beta=0&seed=1"
+    opened.goto("about:blank")
+    opened.goto((html / f"{sphinx_ext.LIVE_PAGE}.html").as_uri() + link)
+    opened.wait_for_function("window.sgdnoise && sgdnoise.page")
+    assert opened.evaluate(STATE)["settings"] == wanted
+    bad = "#phase=x&b=7&tau=-1&dt=no&N=&beta=2&seed=1e9"
+    assert opened.evaluate("hash => sgdnoise.links.fromHash(hash, sgdnoise.page.content)", bad) == opened.evaluate(
+        "sgdnoise.page.content.start"
+    )
 
 
 def test_buttons_pause_restart_and_renew(opened):
@@ -264,11 +300,11 @@ def test_only_this_page_loads_the_scripts(html):
         fetched = [address for address in Page(page.read_text()).fetched if folder in address]
         assert not any(map(is_outside, fetched))
         names = [address.split(folder)[1].split("?")[0] for address in fetched]
-        expected = (
-            ["live.css", *sphinx_ext.LIVE_SCRIPTS]
-            if page.relative_to(html).as_posix() == f"{sphinx_ext.LIVE_PAGE}.html"
-            else []
-        )
+        expected = []
+        if page.relative_to(html).as_posix() == f"{sphinx_ext.LIVE_PAGE}.html":
+            expected = ["live.css", *sphinx_ext.LIVE_SCRIPTS]
+        elif 'class="live alive"' in page.read_text():  # a figure that answers to the reader, with the same controls
+            expected = ["live.css", "controls.js"]
         assert names == expected, page
 
 

@@ -71,12 +71,13 @@
       this.found = found;
       const [right, top] = [1.04 * Math.max(...this.whole.x), 1.06 * Math.max(...this.whole.y)];
       const through = (slope, intercept) => ({ x: [0, right], y: [intercept, slope * right + intercept] });
+      const [centre, level] = [found.x, found.y].map((values) => values.reduce((sum, each) => sum + each, 0) / values.length);
       const end = { x: found.x.at(-1), y: found.y.at(-1) };
       this.plot.draw(
         { x: { label: "integrated response χ", from: 0, to: right }, y: { label: "displacement B", from: 0, to: top } },
         [
           { kind: "curve", ...this.whole, look: "theory" },
-          { kind: "curve", ...through(about.paper, 0), look: "paper" },
+          { kind: "curve", ...through(about.paper, level - about.paper * centre), look: "paper" },
           { kind: "name", x: right, y: 0, text: `dashed: the paper's T = ${about.paper}`, anchor: "end", dx: -4, dy: -8 },
           { kind: "curve", ...through(found.value, found.intercept), look: "run" },
           { kind: "handle", x: found.x[0], y: found.y[0], name: "low" },

@@ -1,10 +1,38 @@
 // The live page: what the reader chose, the run that belongs to it, and the frames in which it is computed.
 "use strict";
 (function (live) {
+  const GHOSTS = 6; // earlier runs that stay to be seen
+  const NAMES = { phase: "phase", batch: "b", persistence: "tau", rate: "dt", features: "N", momentum: "beta", seed: "seed" };
+
+  // Settings as the end of an address, and back; what is not among the values of the page is left as it is.
+  function toHash(settings) {
+    return `#${Object.entries(NAMES).map(([name, short]) => `${short}=${settings[name] ?? "none"}`).join("&")}`;
+  }
+
+  function fromHash(hash, content) {
+    const settings = { ...content.start };
+    const given = new URLSearchParams(hash.slice(1));
+    const phase = given.get("phase");
+    if (phase in content.phases) {
+      settings.phase = phase;
+      settings.rate = content.phases[phase].rate;
+    }
+    const { rates } = content.phases[settings.phase];
+    const { batches: batch, persistences: persistence, features, momenta: momentum } = content;
+    for (const [name, values] of Object.entries({ batch, persistence, rate: rates, features, momentum })) {
+      const text = given.get(NAMES[name]);
+      const found = values.find((value) => String(value ?? "none") === text);
+      if (found !== undefined) settings[name] = found;
+    }
+    if (/^\d{1,9}$/.test(given.get("seed") || "")) settings.seed = Number(given.get("seed"));
+    return settings;
+  }
+
   class Live {
     // `content` is what the notebook shipped: phases, lists of values, the first settings, and the theory.
     constructor(root, content) {
-      Object.assign(this, { root, content, settings: { ...content.start }, request: null });
+      Object.assign(this, { root, content, settings: fromHash(location.hash, content), request: null, run: null });
+      Object.assign(this, { ghosts: [], finished: [] });
       this.pace = new live.pace.Pace();
       this.playing = !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
       this.view = new live.view.View(root, content, this.settings, {
@@ -38,11 +66,39 @@
     restart(playing) {
       const { settings } = this;
       const { problem, duration, wait } = this.content.phases[settings.phase];
+      const last = this.run;
+      if (last !== null && last.step > last.wait) this.ghosts = [...this.ghosts, last].slice(-GHOSTS);
+      this.ghosts = this.ghosts.filter((each) => each.problem === problem);
+      this.view.link.href = toHash(settings);
       const refused = live.words.refusal(settings) !== "";
       this.theory = refused ? null : live.theory.solved(this.content.groups, settings);
       this.run = refused ? null : new live.simulate.Run({ ...settings, problem, duration, wait });
       this.pace.restart();
+      this.summarise();
       this.play(playing);
+    }
+
+    // Finished runs and solutions at the present setting, whatever their batch fraction.
+    summarise() {
+      const { settings, content } = this;
+      const others = ["phase", "persistence", "rate", "features", "momentum"];
+      const finished = this.finished.filter((each) => others.every((name) => each[name] === settings[name]));
+      const batches = content.batches.map((batch) => ({ ...settings, batch }));
+      const solved = batches.map((each) => live.theory.solved(content.groups, each)).filter((each) => each !== null);
+      const { wait } = content.phases[settings.phase];
+      this.view.summarise(finished, solved.map((each) => ({ batch: each.batch, ...live.theory.late(each, wait) })));
+    }
+
+    // Note what a run found, once.
+    note() {
+      const { run, settings } = this;
+      if (run === null || run.noted || this.state !== "finished") return;
+      run.noted = true;
+      const { time, distance, response } = run.series;
+      const displacement = live.view.displacement(run.series, run.wait);
+      const found = live.theory.late({ time, distance, response, displacement }, time[run.wait]);
+      this.finished.push({ ...settings, ...found });
+      this.summarise();
     }
 
     play(playing) {
@@ -74,6 +130,7 @@
 
     // Say what is going on: when it changes, and never in every frame.
     tell() {
+      this.note();
       const { settings, theory, run, state } = this;
       const readings = live.view.read(run, theory);
       const sentence = {
@@ -91,7 +148,7 @@
     }
 
     draw() {
-      this.view.draw(this.run, this.theory, this.content.phases[this.settings.phase].duration);
+      this.view.draw(this.run, this.theory, this.content.phases[this.settings.phase].duration, this.ghosts);
     }
   }
 
@@ -103,6 +160,7 @@
   }
 
   live.Live = Live;
+  live.links = { fromHash, toHash };
   // After the load event, not within it: the text is there first.
   if (document.readyState === "complete") begin();
   else window.addEventListener("load", () => setTimeout(begin));

@@ -84,7 +84,7 @@
 
   function drawCurve(context, { x, y, style }, toX, toY, colour) {
     context.strokeStyle = context.fillStyle = colour(style);
-    context.lineWidth = style === "theory" ? 4.5 : 1.8;
+    context.lineWidth = { theory: 4.5, ghost: 1 }[style] || 1.8;
     context.beginPath();
     let last = null;
     for (let i = 0; i < x.length; i++) {

@@ -17,17 +17,19 @@
       this.h = new Float64Array(samples);
       this.s = new Uint8Array(samples);
       this.gradient = new Float64Array(features);
+      this.velocity = new Float64Array(features);
       this.marked = new Float64Array(features);
       this.tangents = new Float64Array(PROBES * features);
       this.tangentGradient = new Float64Array(PROBES * features);
+      this.tangentVelocity = new Float64Array(PROBES * features);
       this.chi = 0;
     }
   }
 
   class Run {
     // `problem` has alpha, delta, ridge, margin and init_variance; `persistence` is null for vanilla SGD.
-    constructor({ problem, batch, persistence, rate, duration, wait, features, seed }) {
-      Object.assign(this, { problem, rate, features });
+    constructor({ problem, batch, persistence, momentum = 0, rate, duration, wait, features, seed }) {
+      Object.assign(this, { problem, rate, momentum, features });
       this.steps = Math.round(duration / rate);
       this.wait = Math.round(wait / rate);
       this.samples = Math.max(1, Math.round(problem.alpha * features));
@@ -84,7 +86,10 @@
       const k = this.step;
       for (const replica of this.replicas) {
         if (k === this.wait) replica.marked.set(replica.w);
-        if (k === this.wait + 1) replica.tangents.set(this.probes);
+        if (k === this.wait + 1) {
+          replica.tangents.set(this.probes); // the kick is a step of the velocity, which momentum remembers
+          for (let i = 0; i < this.probes.length; i++) replica.tangentVelocity[i] = -this.probes[i] / this.rate;
+        }
         if (k > this.wait) replica.chi += (this.rate * dot(replica.tangents, this.probes)) / (PROBES * this.features);
       }
       project(this.data, this.features, this.replicas[0], this.replicas[1]);
@@ -127,11 +132,11 @@
       this.previousLoss = loss;
     }
 
-    // w <- (1 - dt ridge) w - dt sum_mu s_mu l'(h_mu) x_mu, and the tangents with l'' in the place of l'.
+    // v <- beta v + g + ridge w, w <- w - dt v with g = sum_mu s_mu l'(h_mu) x_mu, and the tangents with l'' for l'.
     descend(replica, kicked) {
-      const { data, features: N, rate } = this;
+      const { data, features: N } = this;
       const margin = this.problem.margin;
-      const { w, h, s, gradient, tangents, tangentGradient } = replica;
+      const { w, h, s, gradient, velocity, tangents, tangentGradient, tangentVelocity } = replica;
       gradient.fill(0);
       if (kicked) tangentGradient.fill(0);
       for (let mu = 0; mu < this.samples; mu++) {
@@ -141,10 +146,17 @@
         for (let j = 0; j < N; j++) gradient[j] += slope * data[row + j];
         if (kicked) addCurvature(data, row, N, tangents, tangentGradient);
       }
-      const shrink = 1 - rate * this.problem.ridge;
-      for (let j = 0; j < N; j++) w[j] = shrink * w[j] - rate * gradient[j];
-      if (!kicked) return;
-      for (let i = 0; i < tangents.length; i++) tangents[i] = shrink * tangents[i] - rate * tangentGradient[i];
+      this.update(w, velocity, gradient);
+      if (kicked) this.update(tangents, tangentVelocity, tangentGradient);
+    }
+
+    update(w, velocity, gradient) {
+      const { rate, momentum } = this;
+      const { ridge } = this.problem;
+      for (let j = 0; j < w.length; j++) {
+        velocity[j] = momentum * velocity[j] + (gradient[j] + ridge * w[j]);
+        w[j] -= rate * velocity[j];
+      }
     }
   }
 

@@ -29,8 +29,9 @@
     return best;
   }
 
-  // The solution of this very setting, or null: a run is compared with no other.
+  // The solution of this very setting, or null: a run is compared with no other. None was solved with momentum.
   function solved(groups, wanted) {
+    if (wanted.momentum) return null;
     const best = nearest(groups, wanted);
     return best !== null && gap(best, wanted) === 0 ? best : null;
   }
@@ -38,7 +39,7 @@
   function describe(point) {
     const words = { "gradient descent": "GD", "vanilla SGD": `vanilla SGD, b = ${point.batch}` };
     const algorithm = words[kind(point)] || `p-SGD, b = ${point.batch}, τ = ${point.persistence}`;
-    return `${algorithm}, dt = ${point.rate}`;
+    return `${algorithm}${point.momentum ? `, momentum ${point.momentum}` : ""}, dt = ${point.rate}`;
   }
 
   // One curve of a solution at a time, between its points by a straight line; those from the waiting time on have no earlier.
@@ -52,5 +53,16 @@
     return values[next - 1] + part * (values[next] - values[next - 1]);
   }
 
-  live.theory = { at, describe, nearest, solved };
+  // The mean of a curve from a time on, and the ratio of displacement and response at the end: what is drawn against b.
+  function late({ time, distance, response, displacement }, wait) {
+    const from = time.findIndex((t) => t >= wait - 1e-9);
+    let [area, width] = [0, 0];
+    for (let i = from + 1; i < time.length; i++) {
+      area += ((distance[i] + distance[i - 1]) / 2) * (time[i] - time[i - 1]);
+      width += time[i] - time[i - 1];
+    }
+    return { distance: area / width, temperature: displacement.at(-1) / response.at(-1) };
+  }
+
+  live.theory = { late, at, describe, nearest, solved };
 })((window.sgdnoise = window.sgdnoise || {}));

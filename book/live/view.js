@@ -47,6 +47,7 @@
         persistence: slider("persistence", "persistence τ", (tau) => (tau === null ? "none (vanilla)" : String(tau))),
         rate: slider("rate", "learning rate dt", String),
         features: slider("features", "features N", String),
+        momentum: slider("momentum", "momentum β", String),
       };
       this.toggle = button("Pause", actions.toggle);
       this.status = element("p", { className: "live-status", role: "status" });
@@ -56,6 +57,11 @@
         loss: figure("Loss, mean of the two"),
         fdt: figure("FDT plot: slope = temperature"),
       };
+      this.summaries = {
+        distance: new live.Chart("Distance after the waiting time, against b: every finished run adds a point"),
+        temperature: new live.Chart("Temperature (displacement over response at the end), against b"),
+      };
+      this.link = element("a", { href: "#" }, "Link to this setting");
       this.readings = readings(ROWS);
       const nodes = (parts) => Object.values(parts).map(({ node }) => node);
       this.plots = element("div", { className: "live-plots" }, ...nodes(this.figures));
@@ -68,10 +74,12 @@
           this.toggle,
           button("Start again", actions.restart),
           button("New data", actions.renew),
+          this.link,
         ),
         this.status,
         element("p", { className: "live-legend" }, this.legends.run, this.legends.theory),
         this.plots,
+        element("div", { className: "alive-plots" }, ...nodes(this.summaries)),
         this.readings.node,
       );
     }
@@ -81,6 +89,7 @@
       this.sliders.persistence.set(content.persistences, settings.persistence);
       this.sliders.rate.set(content.phases[settings.phase].rates, settings.rate);
       this.sliders.features.set(content.features, settings.features);
+      this.sliders.momentum.set(content.momenta, settings.momentum);
     }
 
     // What changes only when a run begins, ends, or is paused.
@@ -92,25 +101,48 @@
       this.legends.theory.textContent = legend;
     }
 
-    // What changes with every frame.
-    draw(run, theory, duration) {
+    // Distance and temperature against the batch fraction: finished runs, and the theory where all else is the same.
+    summarise(finished, solved) {
+      const sorted = [...solved].sort((a, b) => a.batch - b.batch);
+      for (const [name, chart] of Object.entries(this.summaries)) {
+        const values = [...finished, ...solved].map((each) => each[name]).filter(Number.isFinite);
+        const largest = Math.max(name === "distance" ? LEAST_DISTANCE : LEAST_TEMPERATURE, ...values);
+        const columns = (each) => ({ x: each.map(({ batch }) => batch), y: each.map((one) => one[name]) });
+        const label = name === "distance" ? "distance d" : "temperature";
+        chart.draw(
+          { x: { label: "batch fraction b", from: 0, to: 1 }, y: { label, from: 0, to: 1.1 * largest } },
+          [
+            { kind: "curve", ...columns(sorted), look: "theory" },
+            { kind: "points", ...columns(sorted), look: "theory", size: 4 },
+            { kind: "points", ...columns(finished), look: "run", size: 4.5 },
+          ],
+          `${label} against the batch fraction: ${finished.length} finished runs, theory at ${solved.length} values`,
+        );
+      }
+    }
+
+    // What changes with every frame; `ghosts` are earlier runs.
+    draw(run, theory, duration, ghosts) {
       const series = run === null ? null : run.series;
       const moved = series === null ? [] : displacement(series, run.wait);
-      const pair = (x, y, theoryX, theoryY) => [
+      const pair = (x, y, theoryX, theoryY, past) => [
         ...(theory === null ? [] : [{ x: theoryX, y: theoryY, style: "theory" }]),
+        ...past.map((each) => ({ ...each, style: "ghost" })),
         ...(series === null ? [] : [{ x, y, style: "run" }]),
       ];
       const show = (name, xLabel, yLabel, largest, floor, curves) => {
-        const values = curves.flatMap(({ y }) => y);
+        const values = curves.filter(({ style }) => style !== "ghost").flatMap(({ y }) => y);
         const cap = theory === null ? Infinity : CAP * live.plot.upTo(curves[0].y, floor);
         const y = { label: yLabel, largest: live.plot.upTo(values, floor, cap) };
         live.plot.draw(this.figures[name].canvas, { x: { label: xLabel, largest }, y }, curves);
       };
-      const curve = (name) => pair(series?.time, series?.[name], theory?.time, theory?.[name]);
+      const past = (name) => ghosts.map((each) => ({ x: each.series.time, y: each.series[name] }));
+      const curve = (name) => pair(series?.time, series?.[name], theory?.time, theory?.[name], past(name));
       show("distance", "time t", "distance d", duration, LEAST_DISTANCE, curve("distance"));
       show("loss", "time t", "loss per feature L/N", duration, LEAST_LOSS, curve("loss"));
-      const fdt = pair(series?.response, moved, theory?.response, theory?.displacement);
-      const widest = live.plot.upTo(fdt.flatMap(({ x }) => x), 0.1);
+      const before = ghosts.map((each) => ({ x: each.series.response, y: displacement(each.series, each.wait) }));
+      const fdt = pair(series?.response, moved, theory?.response, theory?.displacement, before);
+      const widest = live.plot.upTo(fdt.filter(({ style }) => style !== "ghost").flatMap(({ x }) => x), 0.1);
       show("fdt", "integrated response χ", "displacement B", widest, LEAST_TEMPERATURE * widest, fdt);
       for (const [name, values] of Object.entries(read(run, theory))) {
         const { run: first, theory: second } = this.readings.cells[name];

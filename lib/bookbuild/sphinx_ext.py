@@ -36,7 +36,7 @@ SIZE = re.compile(r"\b(N|T|b|tau)=([\d.,]*\d)")
 # theory are inside the page: from disk a browser loads no modules and fetches no files.
 LIVE_PAGE = "notebooks/live"
 LIVE_SCRIPTS = ["threefry.js", "seed.js", "normals.js", "batches.js", "simulate.js", "theory.js", "pace.js"]
-LIVE_SCRIPTS += ["plot.js", "words.js", "controls.js", "view.js", "live.js"]
+LIVE_SCRIPTS += ["plot.js", "words.js", "controls.js", "../alive/chart.js", "view.js", "live.js"]
 # Those of figures that answer to the reader, on the pages that have one.
 ALIVE_SCRIPTS = ["live/controls.js", "alive/numbers.js", "alive/chart.js", "alive/reading.js", "alive/persistence.js"]
 ALIVE_SCRIPTS += ["alive/batch.js", "alive/pairs.js", "alive/alive.js"]
@@ -155,6 +155,7 @@ def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctr
     """Have the live page, and pages with figures that answer to the reader, run their scripts."""
     if page == LIVE_PAGE:
         app.add_css_file(f"{paths.LIVE.name}/live.css")
+        app.add_css_file(f"{paths.ALIVE.name}/alive.css")
         for name in LIVE_SCRIPTS:
             app.add_js_file(f"{paths.LIVE.name}/{name}", loading_method="defer")
     elif 'class="live alive"' in context.get("body", ""):

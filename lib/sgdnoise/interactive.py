@@ -1,6 +1,6 @@
 """Figures of the book that answer to the reader: the numbers that a published figure gives to its scripts.
 
-A figure is published as a picture, which is all that paper and a browser without scripts have. :func:`interactive`
+A figure is published as a picture, which is all that paper and a browser without scripts have. :func:`offer`
 gives it numbers besides; the page then shows a view of them below the picture. The views are the scripts in
 ``book/alive``.
 """
@@ -19,6 +19,7 @@ from sgdnoise.frequency import frequency_temperature
 from sgdnoise.linear_response import linear_response
 from sgdnoise.problem import Problem
 from sgdnoise.report import tell
+from sgdnoise.simulation.simulate import simulate
 from sgdnoise.statics import solve_statics
 from sgdnoise.stationarity import stationary_curve
 from sgdnoise.temperature import local_temperature
@@ -32,7 +33,7 @@ VIEWS = {
 }
 
 
-def interactive(figure: str, view: str, content: dict[str, Any]) -> None:
+def offer(figure: str, view: str, content: dict[str, Any]) -> None:
     """Have a published figure answer to the reader in the book.
 
     Parameters
@@ -115,7 +116,8 @@ def persistence(
     weak = []
     for batch in batches:
         for tau in persistences:
-            solved = linear_response(problem, PersistentSGD(batch, tau), learning_rate, max(40.0, 8 * batch * tau))
+            duration = learning_rate * round(max(40.0, 8 * batch * tau) / learning_rate)
+            solved = linear_response(problem, PersistentSGD(batch, tau), learning_rate, duration)
             curve = fdt_curve(solved, 0.0).isel(realisation=0).sel(lag=lags, method="nearest")
             found = {
                 "response": curve.integrated_response,
@@ -194,6 +196,19 @@ def batch(
     start = {"rate": measured[0][1], "momentum": measured[0][2]}
     values = {"rates": list(rates), "momenta": list(momenta), "batches": rounded(batches)}
     return {**values, "start": start, "limits": limits, "curves": curves, "measured": points}
+
+
+def chord(
+    problem: Problem, gradient: str, learning_rate: float, momentum: float, batch: float, seed: Any, **size: Any
+) -> xr.DataArray:
+    r"""Return :math:`T_\mathrm{int}` of networks, one value a data set: half the squared distance over the response."""
+    wait, end = (round(round(time / learning_rate) * learning_rate, 9) for time in (4.5, 7.5))
+    options = {"replicas": 2, "waiting_times": [wait], "probes": 4, "loss_every": 1000, "seed": seed}
+    run = simulate(problem, SGD(batch, gradient=gradient, momentum=momentum), learning_rate, end, **options, **size)
+    response = run.integrated_response.isel(waiting_time=0).sel(time=slice(end - 0.5, None))
+    square = (run.distance.sel(time=slice(wait, None)) ** 2).mean("time")
+    temperature: xr.DataArray = 0.5 * square / response.mean("time")
+    return temperature
 
 
 def pairs(settings: Sequence[tuple[float, float]], distance: xr.DataArray, fraction: xr.DataArray) -> dict[str, Any]:
