@@ -129,9 +129,9 @@ for count, marker, color in zip(
     look = {"color": color, "markersize": 3, "label": f"$n={count:g}$"}
     plotting.curve(inset, row.waiting_time, row.slope, row.error, fmt=marker, **look)
 plotting.quoted(inset, None, 0.2, "paper: 0.2")
-inset.set(xlabel="$t_w$", ylim=(0, None))
+inset.set(xlabel="$t_w$", ylim=(0, 1.35 * inset.get_ylim()[1]))
 inset.set_title("slope of the last $n$ points", fontsize=9)
-inset.legend(fontsize=9, loc="lower left", handletextpad=0.3, labelspacing=0.2)
+inset.legend(fontsize=8.5, loc="upper right", handletextpad=0.3, labelspacing=0.2)
 key = figure.colorbar(plt.cm.ScalarMappable(scale, shades), ax=right)
 key.set_label("waiting time $t_w$ (darker: later)")
 publish("reading", figure)
@@ -246,9 +246,8 @@ claim(
 # name: fig-reading
 # alt: >-
 #   FDT plots for several waiting times, coloured by a bar from light to dark: left, vanilla SGD with a fitted line
-# and one of the paper's slope; right, persistent SGD, with an inset that has the slope of the last 5, 10 and 15 points
-# against the
-#   waiting time, with error bars and a dashed level.
+#   and one of the paper's slope; right, persistent SGD, with an inset that has the slope of the last 5, 10 and 15
+#   points against the waiting time, with error bars and a dashed level.
 # ---
 # Left: FDT plots of vanilla SGD at several waiting times, the line fitted to lags from 0 to 2.5 of all of them
 # (dashed) and a line of the paper's slope (pink); $\alpha=6$, $b=0.1$, $dt=0.1$. Right: the same for p-SGD,

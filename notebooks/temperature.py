@@ -219,8 +219,8 @@ ZERO = 0.12  # where frequency zero stands on the axis
 fine = np.geomspace(0.25, 0.9 * np.pi / vanilla_rate, 60)
 
 
-def spectrum(axes, algorithm, color, label, name=True):
-    """Theory and networks with errors, and the line of linear response."""
+def spectrum(axes, algorithm, color, label, name=None):
+    """Theory, networks and linear response, with a name so many points too high."""
     found = spectral[algorithm]
     good = (found.error < 0.3 * found.temperature).values
     place = np.where(found.frequency > 0, found.frequency, ZERO)[good]
@@ -229,8 +229,8 @@ def spectrum(axes, algorithm, color, label, name=True):
     dots = plotting.curve(
         axes, place, *values, fmt="o", name=f"theory, {label}", **look
     )
-    if name:
-        plotting.label(dots, label, at=0, offset=(-5, 0), fontsize=9)
+    if name is not None:
+        plotting.label(dots, label, at=0, offset=(-5, name), fontsize=9)
     line = sn.frequency_temperature(linear[algorithm], fine).temperature
     thin = {"color": color, "linewidth": 0.9, "name": f"linear response, {label}"}
     plotting.curve(axes, fine, line, fmt="-", **thin)
@@ -244,12 +244,14 @@ def spectrum(axes, algorithm, color, label, name=True):
 for axes, family, letter in ((panels[0], by_tau, r"\tau"), (panels[1], by_batch, "b")):
     for value, algorithm in family.items():
         color = plotting.ordered(family)[value]
-        spectrum(axes, algorithm, color, f"${letter}={value:g}$")
+        # The largest and the smallest fraction have nearly the same T(0).
+        up = {batches[0]: -4, batches[-1]: 5}.get(value, 0) if letter == "b" else 0
+        spectrum(axes, algorithm, color, f"${letter}={value:g}$", up)
     axes.set(ylim=(8e-4, 2.0), xlim=(0.009, 45))
 panels[0].set_title(f"p-SGD, $b={fixed_batch:g}$")
 panels[1].set_title(rf"p-SGD, $\tau={fixed_persistence:g}$")
 panels[2].set_title(rf"vanilla, $\alpha={vanilla_alpha:g}$, $b={vanilla_batch:g}$")
-spectrum(panels[2], vanilla, plotting.COLORS["blue"], "vanilla", name=False)
+spectrum(panels[2], vanilla, plotting.COLORS["blue"], "vanilla")
 star = {"fmt": "*", "color": "k", "markersize": 9, "elinewidth": 0.8, "zorder": 5}
 for axes, algorithm, name in (
     (panels[0], middle, "slow-strong"),

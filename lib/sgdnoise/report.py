@@ -125,8 +125,9 @@ def _bare(*pair: Axis) -> bool:
 def cut(boxes: list[Bbox], rows: bool = True, again: bool = True) -> list[Bbox]:
     """Cut between boxes, where nothing is, into rows from above, these into columns, and so on.
 
-    >>> [box.bounds for box in cut([Bbox([[0, 0], [1, 1]]), Bbox([[2, 0], [3, 2]]), Bbox([[0, 3], [3, 4]])])]
-    [(0.0, 3.0, 3.0, 1.0), (0.0, 0.0, 1.0, 1.0), (2.0, 0.0, 1.0, 2.0)]
+    >>> parts = cut([Bbox([[0, 0], [1, 1]]), Bbox([[2, 0], [3, 2]]), Bbox([[0, 3], [3, 4]])])
+    >>> [box.bounds == found for box, found in zip(parts, [(0, 3, 3, 1), (0, 0, 1, 1), (2, 0, 1, 2)], strict=True)]
+    [True, True, True]
     """
     bands: list[list[Bbox]] = []
     end = -np.inf
