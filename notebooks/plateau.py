@@ -391,10 +391,10 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 #   Two panels against persistence: on the left the chord temperature, on the right the initial slope, each with
 #   points of mean-field theory with error bars and the line of linear response.
 # ---
-# Left: $T_\mathrm{int}$ of {eq}`eq-chord` for p-SGD with $b=0.3$. Right: slope at the shortest lag, which falls with
-# $\tau$ because a frozen batch does not fluctuate. Points: mean-field theory with two standard errors; lines: linear
-# response, which is off by {glue:text}`linear-off-chord` per cent on the left and {glue:text}`linear-off-initial` per
-# cent on the right.
+# Left: the chord $T_\mathrm{int}$ ({doc}`/notebooks/temperature`) for p-SGD with $b=0.3$. Right: slope at the
+# shortest lag, which falls with $\tau$ because a frozen batch does not fluctuate. Points: mean-field theory with two
+# standard errors; lines: linear response, which is off by {glue:text}`linear-off-chord` per cent on the left and
+# {glue:text}`linear-off-initial` per cent on the right.
 # ```
 #
 # $T_\mathrm{int}$ needs no plateau and no window beyond "long enough". Linear response leaves out that the weights

@@ -152,7 +152,7 @@ glue("realisations", size["realisations"])
 # standard errors.
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "claims"]
 # Note the numbers of the text.
 final = {
     label: run.sel(time=slice(7.0, None)).mean("time") for label, run in runs.items()

@@ -10,6 +10,7 @@ import time
 
 import nbformat
 import pytest
+import yaml
 
 from bookbuild import notebooks, page, parameters
 from bookbuild.check import toc_pages
@@ -184,6 +185,14 @@ def test_every_notebook_of_the_project(notebook):
         assert notebook.expected_seconds(profile) is not None
     name, word = notebook.example().split(maxsplit=1)
     assert notebook.parameters("smoke", {name: word}) != notebook.parameters("smoke"), "the page invites to try it"
+
+
+@pytest.mark.parametrize("notebook", notebooks.read_all(), ids=lambda notebook: notebook.name)
+def test_a_notebook_that_is_offered_to_run_can_show_its_references_and_figures(notebook):
+    text = prose(f"notebooks/{notebook.name}")
+    assert set(re.findall(r"\{eq\}`(.+?)`", text)) <= set(re.findall(r"\$\$ \((.+?)\)", text)), "equations of its own"
+    for block in re.findall(r"\{glue:figure\} .+?\n---\n(.+?)\n---\n", text, re.DOTALL):
+        assert {"name", "alt"} <= set(yaml.safe_load(block))
 
 
 # The first page, and those that are looked things up in.

@@ -112,7 +112,7 @@
         chart.draw(
           { x: { label: "batch fraction b", from: 0, to: 1 }, y: { label, from: 0, to: 1.1 * largest } },
           [
-            { kind: "curve", ...columns(sorted), look: "theory" },
+            ...(sorted.length > 3 ? [{ kind: "curve", ...columns(sorted), look: "theory" }] : []), // two are no curve
             { kind: "points", ...columns(sorted), look: "theory", size: 4 },
             { kind: "points", ...columns(finished), look: "run", size: 4.5 },
           ],
@@ -131,7 +131,7 @@
         ...(series === null ? [] : [{ x, y, style: "run" }]),
       ];
       const show = (name, xLabel, yLabel, largest, floor, curves) => {
-        const values = curves.filter(({ style }) => style !== "ghost").flatMap(({ y }) => y);
+        const values = curves.flatMap(({ y }) => y);
         const cap = theory === null ? Infinity : CAP * live.plot.upTo(curves[0].y, floor);
         const y = { label: yLabel, largest: live.plot.upTo(values, floor, cap) };
         live.plot.draw(this.figures[name].canvas, { x: { label: xLabel, largest }, y }, curves);
@@ -142,7 +142,7 @@
       show("loss", "time t", "loss per feature L/N", duration, LEAST_LOSS, curve("loss"));
       const before = ghosts.map((each) => ({ x: each.series.response, y: displacement(each.series, each.wait) }));
       const fdt = pair(series?.response, moved, theory?.response, theory?.displacement, before);
-      const widest = live.plot.upTo(fdt.filter(({ style }) => style !== "ghost").flatMap(({ x }) => x), 0.1);
+      const widest = live.plot.upTo(fdt.flatMap(({ x }) => x), 0.1);
       show("fdt", "integrated response χ", "displacement B", widest, LEAST_TEMPERATURE * widest, fdt);
       for (const [name, values] of Object.entries(read(run, theory))) {
         const { run: first, theory: second } = this.readings.cells[name];
