@@ -83,10 +83,14 @@ for axes, family, letter in ((panels[0], by_batch, "b"), (panels[1], by_tau, r"\
         last = Estimate.mean(run.unsatisfied.isel(time=-1))
         name = f"stop, {label}"
         line = plotting.curve(axes, stop, last.value, last.error, name=name, **end)
-        if letter == "b":  # their ends are apart, but for the largest
-            plotting.label(line, label, offset=(-9, -9) if value > 0.9 else (0, -9))
+        number = list(family).index(value)
+        if (
+            letter == "b"
+        ):  # names below the squares, in two rows; the last has none there
+            below = (0, -9 - 10 * (number % 2))
+            plotting.label(line, label, offset=(-9, -9) if value > 0.9 else below)
         else:
-            up = 3.5 * ((len(family) - 1) / 2 - list(family).index(value))
+            up = 5.0 * ((len(family) - 1) / 2 - number)
             plotting.label(line, label, offset=(9, up))
     axes.set(xlabel="time $t$", xscale="log", xlim=(2, 1300), ylim=(0, None))
 panels[0].set(ylabel="fraction within the margin $c(t)$")
