@@ -84,11 +84,10 @@ for axes, family, letter in ((panels[0], by_batch, "b"), (panels[1], by_tau, r"\
         name = f"stop, {label}"
         line = plotting.curve(axes, stop, last.value, last.error, name=name, **end)
         number = list(family).index(value)
-        if (
-            letter == "b"
-        ):  # names below the squares, in two rows; the last has none there
-            below = (0, -9 - 10 * (number % 2))
-            plotting.label(line, label, offset=(-9, -9) if value > 0.9 else below)
+        if letter == "b":
+            # To the right, below, and left of squares that are close to each other.
+            places = ((9, 0), (9, -9), (9, -9), (0, -9), (-9, -9))
+            plotting.label(line, label, offset=places[min(number, 4)])
         else:
             up = 5.0 * ((len(family) - 1) / 2 - number)
             plotting.label(line, label, offset=(9, up))
