@@ -263,7 +263,7 @@ def test_the_files_of_a_figure_hold_its_numbers(executed, tmp_path):
     table = pd.read_csv(tmp_path / "page-smoke-plot.csv")
     with xr.open_dataset(tmp_path / "page-smoke-plot.nc") as dataset:
         assert dataset.y.values.tolist() == [3.0, 1 / 3]
-        assert table.y.tolist() == [3.0, 0.333333333], "to nine digits"
+        assert table.y.tolist() == [3.0, 0.3333333], "to seven digits"
         assert dataset.low.attrs["long_name"] == "y less two standard errors"
 
 

@@ -30,7 +30,7 @@ from sgdnoise.sweep.entry import decode, encode
 from sgdnoise.sweep.store import Store
 
 OVER = "realisation"
-DIGITS = 9  # of the numbers in a CSV; the netCDF file has all of them
+DIGITS = 7  # of the numbers in a CSV; the netCDF file has all of them
 HEADS = ("panel", "title", "x_label", "y_label", "curve")  # what is said of a curve, in each row of the CSV
 NOTE = (
     "*A page of “{title}”, {about}. It runs where the Python package `sgdnoise` is installed. Numbers in the text are "
