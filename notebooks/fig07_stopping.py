@@ -229,7 +229,8 @@ claim(
 # margin. A batch of $bP$ samples of which each is within the margin with probability $c$ is satisfied by accident with
 # probability $(1-c)^{bP}$, which falls exponentially with $N$. How large must the networks be?
 
-# %%
+# %% tags=["hide-input"]
+# Stop networks of several sizes.
 crowd = {
     "smoke": {100: 4, 200: 3},
     "standard": {500: 48, 1000: 24, 3000: 12},

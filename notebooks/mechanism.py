@@ -63,7 +63,7 @@ times = [vanilla, *persistences]
 
 # %%
 def watch(persistence, number, seed, features, steps, longest):
-    """Mean loss of samples by age in the batch and out of it; of all in it, all out of it, and unseen ones."""
+    """Mean loss by age in the batch and out of it, and of all, in, out and unseen."""
     rng = np.random.default_rng((seed, number))
     samples = round(alpha * features)
     rows = 1 / np.sqrt(features) + np.sqrt(delta) * rng.normal(size=(samples, features))

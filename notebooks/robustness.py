@@ -92,7 +92,7 @@ def train(rows, algorithms, seed):
 
 
 def width(rows, weights, size, rng):
-    """Logarithm of the chance that a small change keeps all constraints; distance to the next one."""
+    """Log of the chance that all constraints survive; distance to the next one."""
     slack = np.maximum(
         rows @ weights - margin, 0.0
     )  # those within the margin are tight

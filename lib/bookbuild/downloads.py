@@ -30,6 +30,7 @@ from sgdnoise.sweep.entry import decode, encode
 from sgdnoise.sweep.store import Store
 
 OVER = "realisation"
+DIGITS = 7  # of the numbers in a CSV; the netCDF file has all of them
 HEADS = ("panel", "title", "x_label", "y_label", "curve")  # what is said of a curve, in each row of the CSV
 NOTE = (
     "*A page of “{title}”, {about}. It runs where the Python package `sgdnoise` is installed. Numbers in the text are "
@@ -66,7 +67,9 @@ def write_figures(executed: NotebookNode, folder: Path, prefix: str) -> None:
         numbers = page.table(content)
         if numbers is not None:
             path.with_suffix(".nc").write_bytes(by_curve(numbers).to_netcdf(engine="scipy"))
-            numbers[list(ABOUT)].to_dataframe().to_csv(path.with_suffix(".csv"), index=False)
+            numbers[list(ABOUT)].to_dataframe().to_csv(
+                path.with_suffix(".csv"), index=False, float_format=f"%.{DIGITS}g"
+            )
 
 
 def by_curve(numbers: xr.Dataset) -> xr.Dataset:
@@ -91,7 +94,7 @@ def summary(entry: bytes) -> bytes:
 def summarise(result: xr.Dataset) -> xr.Dataset:
     """Replace each variable that has realisations by mean, standard error and the number of those that are not NaN.
 
-    The error of a single realisation is NaN. Means keep six digits and errors five, which is finer than any error is
+    The error of a single realisation is NaN. Means keep six digits and errors two, which is finer than any error is
     known. The response is left out where its integral is there, of which it is the difference from step to step.
     """
     kept: dict[str, xr.DataArray] = {}
@@ -105,7 +108,7 @@ def summarise(result: xr.Dataset) -> xr.Dataset:
         error = (((values - mean) ** 2).sum(OVER) / (number - 1).where(number > 1) / number) ** 0.5
         what = values.attrs.get("long_name", name)
         kept[str(name)] = rounded(mean, bits=20).assign_attrs(values.attrs)
-        about = {"standard_error": rounded(error, bits=16), "realisations": number.astype(np.int32)}
+        about = {"standard_error": rounded(error, bits=8), "realisations": number.astype(np.int32)}
         for of, measure in zip(("standard error", "number of realisations"), about, strict=True):
             kept[f"{name}_{measure}"] = about[measure].assign_attrs(long_name=f"{of} of {what}")
     return xr.Dataset(kept, coords=result.coords, attrs=result.attrs)

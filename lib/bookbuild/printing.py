@@ -110,7 +110,7 @@ def beginnings(pdf: Any) -> dict[str, int]:
 
 def finish(printed_file: Path, output: Path, headings: list[str]) -> None:
     """Say in the file whose it is, take out the date, and make it small: the same book gives the same file."""
-    from pikepdf import Dictionary, Name, ObjectStreamMode
+    from pikepdf import Dictionary, Name, ObjectStreamMode, settings
     from pikepdf import open as read
 
     # Where a heading goes on in a second line, its bookmark has lost a blank.
@@ -125,7 +125,9 @@ def finish(printed_file: Path, output: Path, headings: list[str]) -> None:
                 bookmark.title = whole.get("".join(bookmark.title.split()), bookmark.title)
                 bookmarks += bookmark.children
         # What says of every word which element of the text it belongs to is more than half of the file, as plain text.
-        pdf.save(output, object_stream_mode=ObjectStreamMode.generate, deterministic_id=True)
+        settings.set_flate_compression_level(9)
+        generate = ObjectStreamMode.generate
+        pdf.save(output, object_stream_mode=generate, recompress_flate=True, deterministic_id=True)
 
 
 def assemble(html: Path, profile: str) -> str:

@@ -208,7 +208,7 @@ def close_box(self: Any, node: figure_box) -> None:
         look = f"aspect-ratio: {width} / {height}; max-width: {round(1.6 * width)}px"
         alt = self.attval(node["alt"]) if number == 0 else ""
         view = f"{file}#svgView(viewBox({x},{y},{width},{height}))"
-        self.body.append(f'<img class="panel" loading="lazy" src="{view}" style="{look}" alt="{alt}"/>')
+        self.body.append(f'<img class="panel" src="{view}" style="{look}" alt="{alt}"/>')
     self.body.append("</div>")
 
 
