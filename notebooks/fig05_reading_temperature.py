@@ -134,7 +134,7 @@ inset.set_title("slope of the last $n$ points", fontsize=9)
 inset.legend(fontsize=8.5, loc="upper right", handletextpad=0.3, labelspacing=0.2)
 key = figure.colorbar(plt.cm.ScalarMappable(scale, shades), ax=right)
 key.set_label("waiting time $t_w$ (darker: later)")
-key.solids.set_rasterized(False)  # so that the figure holds no picture
+key.solids.set_rasterized(False)  # keeps the colour bar in vectors
 publish("reading", figure)
 
 # %% tags=["hide-input"]
