@@ -413,4 +413,4 @@ def test_curves_with_bands_are_the_means_and_errors_of_the_results_behind_them(h
             where = f"{curve}, {label}"
             np.testing.assert_allclose(drawn.y, points[variable], rtol=1e-5, atol=1e-6, err_msg=where)
             for bar in (drawn.y - drawn.low, drawn.high - drawn.y):
-                np.testing.assert_allclose(bar, 2 * error, rtol=2.0**-8, atol=1e-6, err_msg=where)
+                np.testing.assert_allclose(bar, 2 * error, rtol=1.01 * 2.0**-9, atol=1e-6, err_msg=where)
