@@ -36,8 +36,11 @@
 # Left: FDT plot of SGD ($b=0.2$, batch means), Gaussian SGD and Langevin descent at $T=$ {glue:}`temperature`, all at
 # $dt=0.05$, $\alpha=6$, $\Delta=\lambda=1$; networks with $N=$ {glue:}`features`, {glue:}`data_sets` data sets. Right:
 # temperature of the modes of one data set with $N=$ {glue:}`mode_features`, in groups of neighbouring stiffness. Lines:
-# linear response, the same for SGD and Gaussian SGD, which leaves out terms of relative order $dt/b$. Bars are two
-# standard errors.
+# linear response, the same for SGD and Gaussian SGD, which leaves out terms of relative order $dt/b$. On the left its
+# chord $B/\chi$ at lag 2.5 is off from that of the networks by {glue:text}`off-chord-sgd` per cent for SGD and
+# {glue:text}`off-chord-langevin` for Langevin descent. On the right it is off by {glue:text}`off-soft-sgd` per cent at
+# the softest group and {glue:text}`off-stiff-sgd` at the stiffest for SGD, by {glue:text}`off-soft-langevin` and
+# {glue:text}`off-stiff-langevin` for Langevin descent. Bars are two standard errors.
 # ```
 #
 # The gradient is here the *mean* over the batch, so all three algorithms descend the same loss on average. We choose
@@ -286,6 +289,7 @@ def in_groups(name, count=8):
 
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.3))
+linear = {}
 for name, color in colors.items():
     look = {"color": plotting.COLORS[color], "label": name, "fmt": markers[name]}
     look |= {"markersize": 4, "elinewidth": 0.7, "fillstyle": "none"}
@@ -301,6 +305,7 @@ for name, color in colors.items():
     exact = sn.linear_response(
         problem, algorithms[name], rate, rate * round(2.5 / rate)
     )
+    linear[name] = exact
     curve = sn.fdt_curve(exact, waiting_time=0.0).isel(realisation=0)
     line["name"] = f"{name}, linear response"
     plotting.curve(left, curve.integrated_response, curve.displacement, **line)
@@ -330,6 +335,23 @@ for name, short in (
         network[name], "chord", (0.0, 2.5), waits, tolerance=1.0, **nearly
     )
     glue(f"chord-{short}", Estimate.of(found))
+# How far off linear response is, at the ends of its lines.
+for name, exact in linear.items():
+    short = name.lower()
+    end = sn.fdt_curve(exact, waiting_time=0.0).isel(realisation=0, lag=-1)
+    chord = float(end.displacement / end.integrated_response)
+    end = displacement(network[name]).isel(lag=-1)
+    over = chord * of_means(end.integrated_response, end.displacement)
+    glue(f"off-chord-{short}", f"{100 * (over - 1.0):+.1f}")
+    order = np.argsort(exact.mode_stiffness.values)
+    a, value, error = (np.asarray(v) for v in in_groups(name))
+    line = np.interp(
+        a, exact.mode_stiffness.values[order], exact.mode_temperature.values[order]
+    )
+    for word, i in (("soft", 0), ("stiff", -1)):
+        group = Estimate(value[i], error[i], by_mode.sizes["replica"] - 1)
+        over = 100 * (Estimate(line[i], 0.0) / group - 1.0)
+        glue(f"off-{word}-{short}", f"{over:+.0f}")
 ratios = {}
 for name in algorithms:
     a, value, error = (np.asarray(v) for v in in_groups(name, count=4))
