@@ -55,7 +55,9 @@
 # $T_\mathrm{int}$, always exists: linear response gives {glue:text}`whole-shuffling` for shuffling,
 # {glue:text}`whole-replacement` for replacement and {glue:text}`whole-persistence` for persistence. Its chord up to lag
 # 3 is off from that of the networks by {glue:text}`off-chord-shuffling`, {glue:text}`off-chord-replacement` and
-# {glue:text}`off-chord-persistence` per cent.
+# {glue:text}`off-chord-persistence` per cent. (With replacement these are the parameters of the paper's 0.015. The
+# temperature that we quote there is the line over lags from 0 to 2.5; slopes at one lag and the chord are other
+# functionals of the same curve, see {doc}`/notebooks/temperature`.)
 #
 # ## No noise at frequency zero
 #

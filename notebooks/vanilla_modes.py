@@ -218,7 +218,7 @@ publish("closed-form", figure)
 # Quote numbers.
 fit = line_by_rate[0.1]
 glue("features", network_size["features"])
-glue("t-vanilla", Estimate.of(fit))
+glue("t-vanilla", f"{Estimate.of(fit):.5f}")
 glue("t-vanilla-bend", f"{100 * fit.variation:.1f}")
 for name, key in (("start", "initial"), ("end", "plateau")):
     glue(f"t-vanilla-{name}", f"{linear[0.1].attrs[f'{key}_temperature']:.4f}")
