@@ -78,8 +78,8 @@
         `Temperature at each frequency at ${words}`,
       );
       const plateau = memory * weak.softest < 1
-        ? `which is shorter than the time 1/a = ${(1 / weak.softest).toFixed(2)} of the softest mode: the slope has a plateau`
-        : `which is longer than the time 1/a = ${(1 / weak.softest).toFixed(2)} of the softest mode: the slope has no plateau`;
+        ? `which is shorter than the time 1/a = ${(1 / weak.softest).toFixed(2)} of the softest mode: formally the slope has a plateau`
+        : `which is longer than the time 1/a = ${(1 / weak.softest).toFixed(2)} of the softest mode: formally the slope has no plateau`;
       this.told.replaceChildren(
         element("strong", {}, `${words}: T_int = ${weak.chord}.`),
         ` The batch is remembered for bτ = ${Number(memory.toFixed(3))}, ${plateau} in linear response.`,
