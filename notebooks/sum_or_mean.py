@@ -113,8 +113,8 @@
 # $\lambda=1$ (exact: {glue:text}`predicted`), {glue:text}`gap-without` without a ridge and {glue:text}`gap-mean` for
 # the mean. The remainder at finite $dt$ comes from the noise and vanishes with it. The paper gives no reason for the
 # difference between its two algorithms; within our errors the ridge explains all of it. The loss here is convex. In a
-# rugged landscape noise may do more: {cite:t}`kamali2023stochastic` find by dynamical mean-field theory that SGD with
-# small batches recovers a hidden signal where GD does not.
+# rugged landscape noise may do more: {cite:t}`kamali2023stochastic` fit relaxation times from dynamical mean-field
+# theory, and find a lower threshold for the recovery of a hidden signal with small-batch SGD than with GD.
 #
 # ## What this means in practice
 #

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
 from simulated import weights_of
 
@@ -269,6 +270,12 @@ def test_noise_of_both_kinds_adds_up():
         (lambda: sn.GaussianSGD(1.5), "batch must be greater than 0 and at most 1, got 1.5"),
         (lambda: sn.Langevin(-0.1), "temperature must be at least 0, got -0.1"),
         (lambda: sn.Langevin(math.nan), "temperature must be a finite number at least 0, got nan"),
+        (lambda: sn.Langevin(1e300), r"temperature must be at most 1e\+09, got 1e\+300"),
+        (lambda: sn.ShuffledSGD(1e-320), "batch must be at least 1/1000000 for ShuffledSGD, got 9.99989e-321"),
+        (
+            lambda: sn.linear_response(PROBLEM, sn.ShuffledSGD(1e-5), 0.1, 1.0),
+            r"algorithm must have an epoch of at most 10000 steps for a linear response, got ShuffledSGD\(batch=1e-05",
+        ),
         (lambda: sn.Langevin("cold"), "temperature must be a number at least 0, got 'cold'"),
         (lambda: sn.SGD(0.3, momentum=1.0), "momentum must be at least 0 and less than 1, got 1"),
         (lambda: sn.SGD(0.3, momentum=-0.1), "momentum must be at least 0 and less than 1, got -0.1"),
@@ -289,6 +296,77 @@ def test_noise_of_both_kinds_adds_up():
 def test_bad_input_is_refused(make, sentence):
     with pytest.raises((ValueError, TypeError), match=sentence):
         make()
+
+
+def test_where_momentum_lets_the_noise_feed_itself_the_limit_is_said():
+    """Below the limit there is a stationary state, above it none; the modes themselves are stable at both."""
+    algorithm = sn.SGD(0.2, momentum=0.99)
+    with pytest.raises(ValueError, match=r"smaller than [0-9.]+ for .* got 0.1: the sampling noise feeds itself") as no:
+        sn.linear_response(sn.Problem(6), algorithm, 0.1, 1.0)
+    limit = float(str(no.value).split("than ")[1].split()[0])
+    assert math.isfinite(
+        sn.linear_response(sn.Problem(6), algorithm, 0.98 * limit, 0.98 * limit).integrated_temperature
+    )
+    with pytest.raises(ValueError, match="feeds itself"):
+        sn.linear_response(sn.Problem(6), algorithm, 1.02 * limit, 1.02 * limit)
+
+
+def periodic(waits, algorithm="ShuffledSGD", **attributes):
+    """A run without drift in epochs of four steps, whose temperature is 1 + 0.1 k at step k of the epoch."""
+    time, lag = 0.5 * np.arange(101), 0.5 * np.arange(101)
+    waits = np.array(waits)
+    rise = np.full((2, waits.size, time.size), np.nan)
+    for i, wait in enumerate(np.round(waits / 0.5).astype(int)):
+        rise[:, i, wait:] = 1 - np.exp(-lag[: time.size - wait])
+    hot = (1 + 0.1 * (np.round(waits / 0.5) % 4))[None, :, None]
+    layout = ("realisation", "waiting_time", "time")
+    return xr.Dataset(
+        {
+            "norm": (("realisation", "time"), np.full((2, 101), 2.0)),
+            "correlation": (layout, 2 - hot * rise),
+            "integrated_response": (layout, rise),
+        },
+        coords={"time": time, "waiting_time": waits},
+        attrs={"algorithm": algorithm, "batch": 0.25, "learning_rate": 0.5, **attributes},
+    )
+
+
+def test_estimators_say_which_steps_of_an_epoch_they_average_over():
+    """Steps 0, 1, 2, 3 of the epoch have the temperatures 1, 1.1, 1.2 and 1.3; their mean is 1.15."""
+    loose = {"drift_tolerance": 10.0}
+    steps, run = np.arange(20, 33), periodic(0.5 * np.arange(20, 33))  # three epochs and a step
+    whole = "each of the 4 steps of an epoch equally often"
+    local = sn.local_temperature(run, lags=(1.0,), **loose)
+    assert local.epoch == whole
+    assert local.waiting_times == (0.5 * steps[1:]).tolist(), "the first waiting time is left out"
+    assert float(local.slope[0]) == pytest.approx(1.15)
+    fit = sn.effective_temperature(run, **loose)
+    assert fit.value == pytest.approx(1.15)
+    assert whole in str(fit)
+    assert fit.local.epoch == whole
+    assert sn.frequency_temperature(run, (3.0,), longest=10.0, **loose).epoch == whole
+    named = sn.local_temperature(run, lags=(1.0,), waiting_times=[10.0, 12.0], **loose)
+    assert named.epoch == "step 0 of the 4 steps (from 0) of an epoch only"
+    assert float(named.slope[0]) == pytest.approx(1.0)
+    all_named = sn.local_temperature(run, lags=(1.0,), waiting_times=0.5 * steps, **loose)
+    assert all_named.epoch == "the 4 steps of an epoch, some more often than others"
+    few = sn.effective_temperature(periodic([10.0, 10.5, 12.0]), **loose)
+    assert "steps 0, 1 of the 4 steps (from 0) of an epoch only" in str(few)
+    swept = periodic([10.0, 10.5]).assign_coords(algorithm="ShuffledSGD(batch=0.5)")
+    del swept.attrs["algorithm"], swept.attrs["batch"]
+    assert sn.local_temperature(swept, lags=(1.0,), **loose).epoch == "each of the 2 steps of an epoch equally often"
+
+
+@pytest.mark.parametrize("other", [{"algorithm": "SGD"}, {"engine": "linear response"}])
+def test_states_that_are_not_periodic_have_no_epoch(other):
+    found = sn.local_temperature(periodic([10.0, 10.5], **other), lags=(1.0,), drift_tolerance=10.0)
+    assert "epoch" not in found.attrs
+
+
+@pytest.mark.parametrize("lags", [(), 0.5])
+def test_local_temperature_refuses_lags_that_are_no_list(lags):
+    with pytest.raises((TypeError, ValueError), match=r"lags must (have at least one value|be a list), .*got"):
+        sn.local_temperature(periodic([10.0]), lags=lags)
 
 
 def test_algorithms_say_what_they_are():

@@ -425,6 +425,7 @@ def with_value(value):
         (lambda: sn.Problem.from_data(with_value(1e13), LABELS), "at most 1e.12, got 10000000000000.0 in row 3"),
         (lambda: sn.Problem.from_data(SMALL[0], LABELS), r"X must have the shape \(samples, features\), .*got \(2,\)"),
         (lambda: sn.Problem.from_data(SMALL[:, :1], LABELS), r"two features or more, got \(6, 1\)"),
+        (lambda: sn.Problem.from_data(SMALL[:1], LABELS[:1]), "X must have at least two samples to train with, got 1"),
         (lambda: sn.Problem.from_data(SMALL[:0], LABELS[:0]), r"got \(0, 2\)"),
         (
             lambda: sn.Problem.from_data(SMALL.astype(str), LABELS),

@@ -36,6 +36,8 @@ from sgdnoise.random.processes import Chain, Epochs, Normal
 
 EMBEDDINGS = ("euler", "exact")
 GRADIENTS = ("sum", "mean")
+MOST_BATCHES = 1_000_000  # of an epoch
+HOTTEST = 1e9  # far beyond any use; weights stay below what counts as divergence
 
 
 class Update(Protocol):
@@ -226,7 +228,7 @@ class ShuffledSGD(SGD):
 
     A simulation splits its samples exactly (batches differ by one sample where they must); in the theory every path
     draws a slot for each epoch. Replicas shuffle independently. The stationary state is periodic with the epoch,
-    so averages over waiting times should cover whole epochs.
+    so averages over waiting times should cover whole epochs; every estimator says which steps of the epoch it used.
 
     Parameters
     ----------
@@ -246,6 +248,8 @@ class ShuffledSGD(SGD):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.batch < 1 / MOST_BATCHES:
+            raise ValueError(f"batch must be at least 1/{MOST_BATCHES} for ShuffledSGD, got {self.batch:g}")
         batches = round(1 / self.batch)
         if abs(self.batch * batches - 1) > 1e-9:
             low = math.floor(1 / self.batch)
@@ -309,7 +313,8 @@ class Langevin(GD):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "temperature", _checks.real("temperature", self.temperature, at_least=0))
+        temperature = _checks.real("temperature", self.temperature, at_least=0)
+        object.__setattr__(self, "temperature", _checks.real("temperature", temperature, at_most=HOTTEST))
 
     def noise(self, learning_rate: float) -> float:
         r"""Return :math:`\sqrt{2T/dt}`."""

@@ -43,6 +43,8 @@ class Data:
             self.test = _samples(*test, "X_test", "y_test")
             if self.test[0].shape[1] != self.features:
                 raise ValueError(f"X_test must have the {self.features} features of X, got {self.test[0].shape[1]}")
+        if self.samples < 2:
+            raise ValueError(f"X must have at least two samples to train with, got {self.samples}")
         self.digest = self._content()
         self._rows: Floating | None = None
         if self.variance <= ROUNDING * float(np.mean(self.centre**2)):

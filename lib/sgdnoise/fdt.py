@@ -8,7 +8,7 @@ the origin, of slope :math:`T`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -141,8 +141,13 @@ def slopes(curve: xr.Dataset, lags: Array | None, window: int) -> xr.Dataset:
     return xr.Dataset(
         {"slope": ("lag", slope), "error": ("lag", error)},
         coords={"lag": lags},
-        attrs={"waiting_times": curve.attrs["waiting_times"], "window": window},
+        attrs={**averages(curve), "window": window},
     )
+
+
+def averages(curve: xr.Dataset) -> dict[str, Any]:
+    """Attributes that say what a pooled curve is averaged over: waiting times and, for shuffled epochs, their steps."""
+    return {name: curve.attrs[name] for name in ("waiting_times", "epoch") if name in curve.attrs}
 
 
 def line(x: Array, y: Array) -> tuple[Array, Array]:

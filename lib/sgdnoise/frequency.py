@@ -50,7 +50,7 @@ import xarray as xr
 from scipy.special import expit
 
 from sgdnoise import _checks
-from sgdnoise.fdt import Array, jackknife
+from sgdnoise.fdt import Array, averages, jackknife
 from sgdnoise.stationarity import DRIFT_TOLERANCE, relaxation_time, stationary_curve
 
 #: Relaxation times that are used, if a run has more.
@@ -94,7 +94,8 @@ def frequency_temperature(
     -------
     xarray.Dataset
         ``temperature``, its jackknife ``error`` over realisations and ``beyond``, the part of the temperature that is
-        extrapolated, against ``frequency``; attributes ``waiting_times`` and ``longest_lag``.
+        extrapolated, against ``frequency``; attributes ``waiting_times`` and ``longest_lag``, and for shuffled
+        epochs ``epoch``, as :func:`~sgdnoise.local_temperature` has it.
 
     Raises
     ------
@@ -158,7 +159,7 @@ def frequency_temperature(
     return xr.Dataset(
         {"temperature": ("frequency", value), "error": ("frequency", error), "beyond": ("frequency", beyond)},
         coords={"frequency": omega},
-        attrs={"waiting_times": curve.attrs["waiting_times"], "longest_lag": float(lag[-1])},
+        attrs={**averages(curve), "longest_lag": float(lag[-1])},
     )
 
 

@@ -37,6 +37,8 @@ corrections of relative order :math:`b\tau\Delta`, whose size the chapter on tem
 be independent of the slot of a sample, which is wrong by terms of relative order :math:`dt`.
 """
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,6 +60,8 @@ from sgdnoise.spectrum import Spectrum, hessian_spectrum
 
 #: Steps that take about ten seconds. By then every mode has relaxed, unless the ridge is tiny.
 MOST_STEPS = 1_000_000
+#: Lags at which the autocovariance of the batches may differ from a geometric law; they take as long.
+MOST_LAGS = 10_000
 
 
 def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float, duration: float) -> xr.Dataset:
@@ -103,6 +107,10 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
         )
     spectrum = hessian_spectrum(problem, algorithm)
     motion = motion_of(algorithm, dt, problem.ridge)
+    if motion.covariance.values.size > MOST_LAGS + 1:
+        raise ValueError(
+            f"algorithm must have an epoch of at most {MOST_LAGS} steps for a linear response, got {algorithm!r}"
+        )
     _check_stable(motion, spectrum.stiffest)
     modes = stationary_modes(spectrum, motion) if isinstance(spectrum, Spectrum) else spectrum.stationary_modes(motion)
     correlation, response = mode_curves(modes, motion, steps)
@@ -144,17 +152,34 @@ def stationary_modes(spectrum: Spectrum, motion: Motion) -> Modes:
     if static.curvature == 0:  # no sample pulls
         return unit._replace(force=np.zeros_like(a))
     share = weight * (a - spectrum.ridge) / (mean * spectrum.ratio)
-    F, ratio = motion.matrix(a), motion.covariance.ratio
-    P = stationary_covariance(unit, motion._replace(noise=0.0))
-    older = sum_of_past(F, (1 - ratio) * P, ratio)[:, 0, 0]
-    gain = float(share @ older)
-    if gain >= 1:
+
+    def gain(motion: Motion) -> float:
+        """Part of the force that comes from fluctuations which the same force has caused."""
+        F, ratio = motion.matrix(a), motion.covariance.ratio
+        P = stationary_covariance(unit, motion._replace(noise=0.0))
+        return float(share @ sum_of_past(F, (1 - ratio) * P, ratio)[:, 0, 0])
+
+    own = gain(motion)
+    if own >= 1:
+        limit = _limit(lambda dt: gain(motion_of(static.algorithm, dt, static.problem.ridge)), motion.dt)
         raise ValueError(
-            f"learning_rate must be smaller for a stationary state, got {motion.dt:g}: the sampling noise feeds itself"
+            f"learning_rate must be smaller{limit} for a stationary state, got {motion.dt:g}: the sampling noise feeds "
+            "itself"
         )
     shaken = stationary_covariance(unit._replace(force=np.zeros_like(a)), motion)[:, 0, 0]
-    strength = (static.square_slope / static.curvature + float(share @ shaken)) / (1 - gain)
+    strength = (static.square_slope / static.curvature + float(share @ shaken)) / (1 - own)
     return unit._replace(force=strength * unit.force)
+
+
+def _limit(gain: Callable[[float], float], high: float) -> str:
+    """Say below which learning rate the noise does not feed itself, if there is one within a factor of 10,000."""
+    low = 1e-4 * high
+    if gain(low) >= 1:
+        return ""
+    for _ in range(16):  # to a few parts in ten thousand
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if gain(middle) < 1 else (low, middle)
+    return f" than {low:.3g}"
 
 
 def _check_stable(motion: Motion, stiffest: float) -> None:

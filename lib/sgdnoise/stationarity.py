@@ -29,14 +29,21 @@ how the bias compares with the quoted error.
 Waiting times given by the caller are used unless the bias exceeds the allowed value by two standard errors. With a
 single waiting time only the norm can be tested. With a single realisation there are no errors: the
 largest difference between waiting times takes their place, and only ``drift_tolerance`` is allowed.
+
+**Shuffled epochs.** The state of :class:`~sgdnoise.ShuffledSGD` is periodic with the epoch, and its temperature depends
+on the step of the epoch at which the waiting time lies. Chosen waiting times begin where they cover whole epochs, if
+there is such a place: every step of the epoch equally often. Waiting times given by the caller are all used. In either
+case the attribute ``epoch`` of the result says which steps of the epoch were averaged over.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from sgdnoise import _checks
 from sgdnoise.fdt import Array, NotStationaryError, fdt_curve, jackknife, line, slopes
@@ -109,12 +116,58 @@ def stationary_curve(
         drifts = _drifts(moved, times, curve.lag.values, drift_tolerance, floor, most=most)
     accepted = drifts[-1].excluded() or (named and not drifts[0].shown())
     first = len(drifts) - 1 if accepted else int(np.argmin([drift.limit() / drift.allowed for drift in drifts]))
+    turn = _epoch(dataset)
+    if turn is not None and not named:
+        first += _whole_epochs(times[first:], *turn)
     used = curve.isel(waiting_time=slice(first, None))
     pooled = used.mean("waiting_time")
     pooled.attrs = {**dataset.attrs, "waiting_times": used.waiting_time.values.tolist()}
+    if turn is not None:
+        pooled.attrs["epoch"] = _averaged(used.waiting_time.values, *turn)
     if not accepted:
         raise NotStationaryError(_refusal(drifts[first], times[first:], named), pooled, slopes(pooled, None, 1))
     return pooled
+
+
+def _epoch(dataset: xr.Dataset) -> tuple[int, float] | None:
+    """Steps of an epoch and the learning rate where the state is periodic: runs and theory of shuffled epochs.
+
+    A sweep over algorithms has the algorithm as a coordinate. The linear response is an average over the epoch.
+    """
+    name = str(dataset.coords["algorithm"].item() if "algorithm" in dataset.coords else dataset.attrs.get("algorithm"))
+    if not name.startswith("ShuffledSGD") or dataset.attrs.get("engine") == "linear response":
+        return None
+    found = re.search(r"batch=([^,)]+)", name)
+    batch, dt = found[1] if found else dataset.attrs.get("batch"), dataset.attrs.get("learning_rate")
+    if "learning_rate" in dataset.coords:
+        dt = dataset.coords["learning_rate"].item()
+    return (round(1 / float(batch)), float(dt)) if batch and dt and float(batch) < 1 else None
+
+
+def _visits(times: Array, steps: int, dt: float) -> NDArray[np.intp]:
+    """How many of the times lie at each step of the epoch."""
+    return np.bincount(np.round(times / dt).astype(np.intp) % steps, minlength=steps)
+
+
+def _whole_epochs(times: Array, steps: int, dt: float) -> int:
+    """Return how many of the first times to leave out so that every step of the epoch is there equally often."""
+    for first in range(len(times) - steps + 1):
+        if np.ptp(_visits(times[first:], steps, dt)) == 0:
+            return first
+    return 0
+
+
+def _averaged(times: Array, steps: int, dt: float) -> str:
+    """Say in words which steps of the epoch the times lie at."""
+    visits = _visits(times, steps, dt)
+    if np.ptp(visits) == 0:
+        return f"each of the {steps} steps of an epoch equally often"
+    missing = np.count_nonzero(visits == 0)
+    if not missing:
+        return f"the {steps} steps of an epoch, some more often than others"
+    where = np.flatnonzero(visits)
+    shown = ", ".join(map(str, where[:6])) + (", ..." if where.size > 6 else "")
+    return f"step{'s' * (where.size > 1)} {shown} of the {steps} steps (from 0) of an epoch only"
 
 
 def _drifts(moved: Array, times: Array, lag: Array, tolerance: float, floor: float, *, most: int) -> list[Drift]:

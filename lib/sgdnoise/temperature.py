@@ -60,7 +60,8 @@ class Temperature:
     lags
         Window of lags that was used, both ends included. It is part of the number: another window has another value.
     waiting_times
-        Waiting times that passed the test of stationarity and were averaged over.
+        Waiting times that passed the test of stationarity and were averaged over. For shuffled epochs the text of the
+        result says which steps of the epoch these are.
     variation
         How far the curve is from the premise of the method. ``line``: largest distance from the line, over the height
         of the curve. ``tail``: relative change of the slope when the lag is halved. ``chord``: part of the height or of
@@ -88,7 +89,8 @@ class Temperature:
         window = f"{self.method} over lags {first:g} to {last:g}, a window that is part of the number"
         many = len(self.waiting_times) > 1
         waits = f"{len(self.waiting_times)} waiting times from" if many else "waiting time"
-        return f"{self.value:.5g} ± {self.error:.1g} ({window}; {waits} {self.waiting_times[0]:g})"
+        epoch = f", {self.curve.attrs['epoch']}" if "epoch" in self.curve.attrs else ""
+        return f"{self.value:.5g} ± {self.error:.1g} ({window}; {waits} {self.waiting_times[0]:g}{epoch})"
 
 
 class NoPlateauError(TemperatureError):
@@ -125,7 +127,9 @@ def local_temperature(
     Returns
     -------
     xarray.Dataset
-        ``slope`` and ``error`` against ``lag``; attribute ``waiting_times`` lists those that were used.
+        ``slope`` and ``error`` against ``lag``; attribute ``waiting_times`` lists those that were used. The state of
+        shuffled epochs is periodic: their attribute ``epoch`` says which steps of the epoch were averaged over. Only
+        an average over whole epochs can be compared with :func:`~sgdnoise.linear_response`.
 
     Examples
     --------
@@ -139,7 +143,9 @@ def local_temperature(
     window = _checks.integer("window", window, at_least=1)
     longest = None
     if lags is not None:
-        wanted = np.array([_checks.real("lags", lag, at_least=0) for lag in lags])
+        wanted = np.array([_checks.real("lags", lag, at_least=0) for lag in _checks.several("lags", lags)])
+        if wanted.size == 0:
+            raise ValueError(f"lags must have at least one value, or be None, got {lags!r}")
         end = float(dataset.time[-1] - dataset.time[0])
         reach = window * float(dataset.time[1] - dataset.time[0])
         longest = max(wanted.max(), min(wanted.max() + reach, end))
