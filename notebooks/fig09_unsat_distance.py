@@ -169,7 +169,8 @@ right.set_xlim(low - 0.3 * (high - low), high + 0.35 * (high - low))
 
 def column(named_points, x, side):
     """Write the names of points in a column, each with a thin line to its point."""
-    gap, top = 0.07, right.get_ylim()[1]  # of two names, as a part of the panel's height
+    gap = 0.07  # of two names, as a part of the panel's height
+    top = right.get_ylim()[1]
     wanted = {name: point.get_ydata()[0] / top for name, point in named_points.items()}
     order = sorted(wanted, key=wanted.get)
     height = np.array([wanted[name] for name in order])
