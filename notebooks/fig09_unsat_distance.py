@@ -131,6 +131,7 @@ families = {
         rf"batch fraction $b$, at $\tau={persistence:g}$",
     ),
 }
+points = {}
 for symbol, (axes, family, marker, words) in families.items():
     colors = plotting.ordered(family)
     for value, algorithm in family.items():
@@ -146,10 +147,10 @@ for symbol, (axes, family, marker, words) in families.items():
         y, error = pair([final(theory[algorithm])])
         look = {"fmt": marker, "color": color, "name": name, "elinewidth": 0.8}
         point = plotting.curve(right, x, y, error, x_error, **look)
-        side = (6, -6) if symbol == "b" else (-6, 6)
-        plotting.label(point, name, offset=side, fontsize=8.5)
+        points.setdefault(symbol, {})[name] = point
     axes.set(xlabel=words, ylabel="final distance $d$", ylim=(0, None))
 left.set_xscale("log", base=2)
+left.set_xlim(persistences[0] / 1.4, 1.4 * persistences[-1])
 plotting.plain_ticks(left.xaxis, persistences)
 look = {"color": "k", "linestyle": ""}
 named = [
@@ -160,9 +161,37 @@ left.legend(handles=named, loc="lower right")
 right.set(
     xlabel=r"$T_\mathrm{int}$ (theory)",
     ylabel="final distance $d$ (theory)",
-    xlim=(-0.25 * right.get_xlim()[1], 1.25 * right.get_xlim()[1]),
     ylim=(0, None),
 )
+low, high = right.get_xlim()
+right.set_xlim(low - 0.3 * (high - low), high + 0.35 * (high - low))
+
+
+def column(named_points, x, side):
+    """Write the names of points in a column, each with a thin line to its point."""
+    gap = 0.07  # of two names, as a part of the panel's height
+    top = right.get_ylim()[1]
+    wanted = {name: point.get_ydata()[0] / top for name, point in named_points.items()}
+    order = sorted(wanted, key=wanted.get)
+    height = np.array([wanted[name] for name in order])
+    steps = gap * np.arange(len(order))
+    spread = np.maximum.accumulate(height - steps) + steps
+    spread -= np.mean(spread - height)
+    for name, y in zip(order, spread + max(0.03 - spread[0], 0), strict=True):
+        point = named_points[name]
+        color = plotting.darker(point.get_color())
+        right.annotate(
+            name,
+            (point.get_xdata()[0], point.get_ydata()[0]),
+            (x, y),
+            textcoords="axes fraction",
+            arrowprops={"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkB": 3},
+            **{"color": color, "fontsize": 8.5, "ha": side, "va": "center"},
+        )
+
+
+column(points[r"\tau"], 0.03, "left")
+column(points["b"], 1.0, "right")
 publish("distance", figure)
 
 # %% tags=["hide-input", "claims"]

@@ -26,8 +26,9 @@
 # <noscript><p>The simulation needs scripts; <a href="#the-same-printed">the same, printed</a>, is below.</p></noscript>
 #
 # The thin line is the simulation. The thick one is dynamical mean-field theory ({doc}`/book/dmft`) for the same
-# setting. It was solved without momentum, where training settles; elsewhere the simulation stands alone. Earlier runs
-# stay as faint lines, and every finished run adds its point to the two plots against the batch fraction.
+# setting. It was solved without momentum, where training settles, and for shuffled epochs at one learning rate of each
+# phase; elsewhere the simulation stands alone. Earlier runs stay as faint lines, and every finished run adds its point
+# to the two plots against the batch fraction.
 # Displacement is $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which in a stationary state is $C(t_w,t_w)-C(t,t_w)$; response and
 # displacement are counted from $t_w=$ {glue:text}`wait_unsat` (UNSAT) or {glue:text}`wait_sat` (SAT).
 #
@@ -41,6 +42,9 @@
 # - **What the learning rate does.** Without persistence the slope of the FDT plot grows with $dt$. A rate that is too
 #   large makes training diverge, and the page says so.
 # - **What momentum does.** Raise $\beta$: the temperature grows as $1/(1-\beta)$ ({doc}`/notebooks/momentum`).
+# - **What shuffling does.** Choose shuffled epochs: every epoch splits the samples at random into $1/b$ equal batches
+#   and uses each sample once. Compare with random batches of the same $b$: the two networks stay closer together
+#   ({doc}`/notebooks/shuffled_epochs`).
 # - **The other phase.** In SAT the loss goes to zero and both networks come to rest, in different places. The FDT plot
 #   is flat: the weights still respond to a push, but they hardly fluctuate.
 # - **What finite size does.** With fewer features a run strays further from the theory, which is for infinitely many;
@@ -63,17 +67,19 @@ from sgdnoise import plotting
 from sgdnoise.report import glue, publish
 
 plotting.use_style()
-theory_size, batches, persistences = {
-    "smoke": ({"paths": 210, "realisations": 2}, (0.3,), (None, 2.0)),
+theory_size, batches, persistences, epochs = {
+    "smoke": ({"paths": 210, "realisations": 2}, (0.3,), (None, 2.0), (4,)),
     "standard": (
         {"paths": 900, "realisations": 2},
         (0.1, 0.2, 0.3, 0.5, 0.7, 0.9),
         (None, 0.5, 1.0, 2.0, 4.0),
+        (10, 5, 4, 2),
     ),
     "paper": (
         {"paths": 3000, "realisations": 3},
         (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9),
         (None, 0.5, 1.0, 2.0, 4.0),
+        (10, 5, 4, 2),
     ),
 }[profile]
 
@@ -111,6 +117,7 @@ SLIDERS = {
     "persistences": [None, 0.25, 0.5, 1, 2, 4, 8],
     "features": [100, 200, 300, 400],
     "momenta": [0, 0.5, 0.9],
+    "epochs": [10, 5, 4, 2, 1],  # batches in a shuffled epoch
 }
 if profile != "smoke":  # sliders stop where the theory is solved
     SLIDERS |= {"batches": [*batches, 1], "persistences": list(persistences)}
@@ -122,6 +129,8 @@ def algorithm(batch, persistence):
     """What the sliders stand for."""
     if batch == 1:
         return sn.GD()
+    if persistence == "shuffled":
+        return sn.ShuffledSGD(batch)
     return (
         sn.SGD(batch) if persistence is None else sn.PersistentSGD(batch, persistence)
     )
@@ -137,11 +146,16 @@ def allowed(batch, persistence, rate):
 
 
 def settings_to_solve(phase, rate):
-    """Batch and persistence of the points at one learning rate: where training settles, and GD at the smallest rate."""
+    """Batch and persistence of the points at one learning rate: where training settles.
+
+    GD is solved at the smallest rate, and shuffled epochs at the rate that the page begins with.
+    """
     found = {(b, tau): None for b in batches for tau in persistences}
     found = [(b, tau) for b, tau in found if allowed(b, tau, rate)]
     if phase == "unsat":
         found = [(b, tau) for b, tau in found if b * rate <= 0.2]
+    if rate == phases[phase]["rate"]:
+        found += [(1 / n, "shuffled") for n in epochs]
     return found + ([(1, None)] if rate == phases[phase]["solved"][0] else [])
 
 
@@ -176,6 +190,7 @@ theory = {
 # Collect the curves for the page.
 first = {
     "phase": "unsat",
+    "sampling": "random",
     "batch": 0.3,
     "persistence": 2.0,
     "rate": 0.1,
@@ -221,10 +236,10 @@ for (phase, rate), solved in theory.items():
     points = []
     for (batch, persistence), run in solved.items():
         time, chosen = curves(run)
-        points.append(
-            {"batch": batch, "persistence": persistence}
-            | {k: digits(v) for k, v in chosen.items()}
-        )
+        setting = {"batch": batch, "persistence": persistence}
+        if persistence == "shuffled":
+            setting |= {"persistence": None, "sampling": "shuffled"}
+        points.append(setting | {k: digits(v) for k, v in chosen.items()})
     groups.append(
         {"phase": phase, "rate": rate, "time": digits(time), "points": points}
     )

@@ -108,11 +108,64 @@ def test_batches_are_the_same(scripts, algorithm):
     assert found == expected
 
 
+DRAW_EPOCHS = """([batch, samples, steps]) => {
+    const key = sgdnoise.seed.streams(5).batches[0];
+    const batches = sgdnoise.batches.epoch(batch);
+    const buffers = sgdnoise.batches.epochBuffers(samples);
+    const [slots, s] = [new Uint16Array(samples), new Uint8Array(samples)];
+    return Array.from({length: steps}, (_, step) => {
+        sgdnoise.batches.shuffle(key, batches, step, buffers, slots, s);
+        return [...s];
+    });
+}"""
+
+
+@pytest.mark.parametrize(("batches", "samples"), [(10, 600), (4, 151), (3, 150), (2, 7), (1, 20)])
+def test_an_epoch_is_an_exact_partition_and_that_of_the_library(scripts, batches, samples):
+    epochs = 5
+    found = np.array(scripts.evaluate(DRAW_EPOCHS, [1 / batches, samples, epochs * batches]))
+    by_epoch = found.reshape(epochs, batches, samples)
+    assert (by_epoch.sum(axis=1) == 1).all(), "each sample once an epoch"
+    sizes = by_epoch.sum(axis=2)
+    assert sizes.max() - sizes.min() <= (samples % batches > 0), "batches are equal, but for a sample where they must"
+    if batches > 1:
+        assert not np.array_equal(by_epoch[0], by_epoch[1]), "every epoch is split anew"
+    expected = weights_of(key_of(5, 2), sn.ShuffledSGD(1 / batches).sampling(0.1), samples, epochs * batches)
+    assert np.array_equal(found, expected)
+
+
+def test_an_epoch_of_another_seed_would_be_noticed(scripts):
+    """Negative control."""
+    found = np.array(scripts.evaluate(DRAW_EPOCHS, [0.25, 151, 8]))
+    assert not np.array_equal(found, weights_of(key_of(6, 2), sn.ShuffledSGD(0.25).sampling(0.1), 151, 8))
+
+
+@pytest.mark.parametrize("batch", [0.3, 0.7, 0.9, 2, 0, -0.5])
+def test_an_epoch_that_is_no_whole_number_of_batches_is_refused(scripts, batch):
+    assert scripts.evaluate(
+        """batch => {
+            const settings = {problem: {alpha: 1, delta: 1, ridge: 0, margin: 1, init_variance: 1}, persistence: null};
+            Object.assign(settings, {batch, sampling: "shuffled", rate: 0.1, duration: 1, wait: 0});
+            Object.assign(settings, {features: 9, seed: 0});
+            try {
+                new sgdnoise.simulate.Run(settings);
+            } catch (error) {
+                return error instanceof RangeError;
+            }
+            return false;
+        }""",
+        batch,
+    )
+    with pytest.raises(ValueError, match="batch"):
+        sn.ShuffledSGD(batch)
+
+
 def train_in_browser(scripts, problem, algorithm, seed):
     size = SIZES[problem]
     parts = {name: getattr(problem, name) for name in ("alpha", "delta", "ridge", "margin", "init_variance")}
     settings = {"problem": parts, "batch": algorithm.batch, "persistence": getattr(algorithm, "persistence", None)}
     settings["momentum"] = algorithm.momentum
+    settings["sampling"] = "shuffled" if isinstance(algorithm, sn.ShuffledSGD) else "random"
     found = scripts.evaluate(
         """settings => {
             const run = new sgdnoise.simulate.Run(settings);
@@ -154,8 +207,8 @@ def misfit(found, run, name):
 @pytest.mark.parametrize("problem", [UNSAT, SAT], ids=["UNSAT", "SAT"])
 @pytest.mark.parametrize(
     "algorithm",
-    [sn.SGD(0.3), sn.PersistentSGD(0.3, 2.0), sn.SGD(0.3, momentum=0.5)],
-    ids=["vanilla", "persistent", "momentum"],
+    [sn.SGD(0.3), sn.PersistentSGD(0.3, 2.0), sn.SGD(0.3, momentum=0.5), sn.ShuffledSGD(0.25)],
+    ids=["vanilla", "persistent", "momentum", "shuffled"],
 )
 def test_trajectories_agree_with_the_library(scripts, problem, algorithm):
     """Sums run in another order, so that rounding differs; training contracts, and does not make it grow."""

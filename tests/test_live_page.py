@@ -159,6 +159,90 @@ def test_a_link_holds_the_setting(opened, html):
     )
 
 
+SHUFFLE = ".live-phase >> nth=1 >> input >> nth=1"
+
+
+def test_shuffled_epochs_are_chosen_with_an_arrow_key(opened):
+    """The batch fraction moves to the nearest that an epoch can have, the persistence goes, and both come back."""
+    press(opened, "input[name=features]", "ArrowLeft", 2)
+    press(opened, ".live-phase >> nth=1 >> input >> nth=0", "ArrowRight")
+    found = opened.evaluate(STATE)
+    assert {name: found["settings"][name] for name in ("sampling", "batch", "persistence")} == {
+        "sampling": "shuffled",
+        "batch": 0.25,
+        "persistence": None,
+    }
+    assert "SGD in shuffled epochs, b = 1/4" in found["status"]
+    assert found["theory"] == "DMFT for SGD in shuffled epochs, b = 1/4, dt = 0.1"
+    assert opened.locator("input[name=persistence]").is_disabled()
+    opened.evaluate(FINISH)
+    used = opened.evaluate(
+        """() => {
+            const {replicas, epoch} = sgdnoise.page.run;
+            const sizes = ({slots}) => Array.from({length: epoch}, (_, n) => slots.filter(slot => slot === n).length);
+            return replicas.map(sizes);
+        }"""
+    )
+    assert used == [[150] * 4] * 2
+    distance, theory = opened.evaluate(
+        "(r => [r.run, r.theory])(sgdnoise.view.read(sgdnoise.page.run, sgdnoise.page.theory).distance)"
+    )
+    assert 0.5 * theory < distance < 2 * theory
+    press(opened, SHUFFLE, "ArrowLeft")
+    found = opened.evaluate(STATE)
+    assert found["settings"]["sampling"] == "random"
+    assert found["settings"]["batch"] in opened.evaluate("sgdnoise.page.content.batches")
+    assert opened.locator("input[name=persistence]").is_enabled()
+
+
+def test_a_run_in_epochs_is_compared_with_the_theory_of_epochs_or_with_none(opened):
+    press(opened, ".live-phase >> nth=1 >> input >> nth=0", "ArrowRight")
+    press(opened, "input[name=batch]", "Home")
+    press(opened, "input[name=rate]", "Home")
+    found = opened.evaluate(STATE)
+    assert found["settings"]["batch"] == 0.1
+    assert found["theory"].startswith("no theory was solved for this setting")
+    assert "the nearest setting with one: SGD in shuffled epochs" in found["theory"]
+    assert opened.evaluate("sgdnoise.page.theory") is None
+
+
+def test_the_sliders_of_shuffled_epochs_reach_nothing_that_cannot_run(opened):
+    """Every stop of the batch slider is one over a whole number, in both phases, and starts a run."""
+    press(opened, "input[name=features]", "Home")
+    press(opened, ".live-phase >> nth=1 >> input >> nth=0", "ArrowRight")
+    for phase in ("unsat", "sat"):
+        reached = []
+        press(opened, "input[name=batch]", "Home")
+        for _ in range(12):
+            reached.append(opened.evaluate(STATE))
+            press(opened, "input[name=batch]", "ArrowRight")
+        assert {each["settings"]["phase"] for each in reached} == {phase}
+        batches = sorted({each["settings"]["batch"] for each in reached})
+        assert batches == [0.1, 0.2, 0.25, 0.5, 1]
+        assert {each["state"] for each in reached} <= {"running", "finished", "diverged"}
+        press(opened, ".live-phase >> nth=0 >> input >> nth=0", "ArrowRight")
+
+
+def test_a_link_cannot_ask_for_what_an_epoch_cannot_have(opened, html):
+    address = (html / f"{sphinx_ext.LIVE_PAGE}.html").as_uri()
+    for asked, batch in (("b=0.3&tau=2", 0.25), ("b=0.5&tau=none", 0.5), ("b=0.7&tau=8", 0.25), ("b=x", 0.25)):
+        opened.goto("about:blank")
+        opened.goto(f"{address}#phase=unsat&{asked}&batches=shuffled")
+        opened.wait_for_function("window.sgdnoise && sgdnoise.page")
+        found = opened.evaluate(STATE)
+        assert found["state"] == "running"
+        assert found["settings"]["sampling"] == "shuffled"
+        assert found["settings"]["batch"] == batch
+        assert found["settings"]["persistence"] is None
+        assert opened.locator(SHUFFLE).is_checked()
+    wanted = opened.evaluate(STATE)["settings"]
+    link = opened.locator(".live-buttons a").get_attribute("href")
+    assert opened.evaluate("hash => sgdnoise.links.fromHash(hash, sgdnoise.page.content)", link) == wanted
+    assert opened.evaluate("sgdnoise.links.fromHash('#batches=toString', sgdnoise.page.content)") == opened.evaluate(
+        "sgdnoise.page.content.start"
+    )
+
+
 def test_buttons_pause_restart_and_renew(opened):
     press(opened, ".live-button >> nth=0", "Enter")
     assert opened.evaluate(STATE)["state"] == "paused"
@@ -312,6 +396,9 @@ def test_the_theory_was_shipped(html):
     shipped = content(html)
     kinds = {(g["phase"], p["batch"] == 1, p["persistence"] is None) for g in shipped["groups"] for p in g["points"]}
     assert len(kinds) == 6, "gradient descent, vanilla and persistent SGD in both phases"
+    shuffled = {(g["phase"], p["batch"]) for g in shipped["groups"] for p in g["points"] if "sampling" in p}
+    assert {phase for phase, _ in shuffled} == {"unsat", "sat"}
+    assert {batch for _, batch in shuffled} <= {1 / n for n in shipped["epochs"]}
     for group in shipped["groups"]:
         for point in group["points"]:
             assert len(point["distance"]) == len(point["loss"]) == len(group["time"])

@@ -1,5 +1,5 @@
-// Which samples are in the batch: one two-state chain a sample, as lib/sgdnoise/algorithms.py and
-// lib/sgdnoise/simulation/batches.py have it. Probabilities are whole multiples of 2^-30.
+// Which samples are in the batch: one two-state chain a sample, or shuffled epochs, as lib/sgdnoise/random/processes.py
+// and lib/sgdnoise/random/batches.py have them. Probabilities are whole multiples of 2^-30.
 "use strict";
 (function (live) {
   const UNIT = 2 ** 30;
@@ -43,5 +43,41 @@
     }
   }
 
-  live.batches = { advance, chain, largestRate, thresholds };
+  // The number of batches in an epoch, which splits the samples equally.
+  function epoch(batch) {
+    const batches = Math.round(1 / batch);
+    if (!(batch > 0 && Math.abs(batch * batches - 1) <= 1e-9)) throw new RangeError("the batch is not one over a whole number");
+    return batches;
+  }
+
+  // Words for `shuffle`: one a sample, and two that no sample uses.
+  function epochBuffers(samples) {
+    return live.normals.buffers(samples + 4);
+  }
+
+  // Bring `s` to step `step`. An epoch begins with a random order of the samples, which is cut into equal batches;
+  // `slots` keeps the batch of each sample until the next epoch.
+  function shuffle(key, batches, step, buffers, slots, s) {
+    const samples = s.length;
+    const now = step % batches;
+    if (now === 0 && (batches > 1 || step === 0)) {
+      const [first, second] = buffers;
+      const half = first.length - 2;
+      live.threefry.words(key, step, first, second);
+      const order = Uint32Array.from({ length: samples }, (_, mu) => mu);
+      for (let i = 0; i < samples - 1; i++) {
+        const word = (i < half ? first[i] : second[i - half]) >>> 0;
+        const j = i + Math.floor((word * (samples - i)) / 2 ** 32);
+        [order[i], order[j]] = [order[j], order[i]];
+      }
+      let place = (first[step === 0 ? half : half + 1] >>> 2) / UNIT; // where the first batch begins
+      for (const mu of order) {
+        slots[mu] = Math.floor((place / samples) * batches);
+        place += 1;
+      }
+    }
+    for (let mu = 0; mu < samples; mu++) s[mu] = slots[mu] === now ? 1 : 0;
+  }
+
+  live.batches = { advance, chain, epoch, epochBuffers, largestRate, shuffle, thresholds };
 })((window.sgdnoise = window.sgdnoise || {}));

@@ -31,6 +31,7 @@
     set(values, value) {
       this.values = values;
       this.input.max = String(values.length - 1);
+      this.input.disabled = values.length === 1;
       this.input.value = String(values.indexOf(value));
       this.tell();
     }
@@ -61,6 +62,13 @@
     return choice("Phase", labels, names.indexOf(chosen), (i) => changed(names[i]));
   }
 
+  const SAMPLINGS = { random: "drawn at random (SGD, p-SGD)", shuffled: "shuffled epochs" };
+
+  function samplingChoice(chosen, changed) {
+    const names = Object.keys(SAMPLINGS);
+    return choice("Batches", Object.values(SAMPLINGS), names.indexOf(chosen), (i) => changed(names[i]));
+  }
+
   function button(words, pressed) {
     const node = element("button", { type: "button", className: "live-button" }, words);
     node.addEventListener("click", pressed);
@@ -85,5 +93,5 @@
     return { cells, node: element("table", { className: "live-readings" }, ...parts) };
   }
 
-  live.controls = { Slider, button, choice, element, figure, phaseChoice, readings };
+  live.controls = { SAMPLINGS, Slider, button, choice, element, figure, phaseChoice, readings, samplingChoice };
 })((window.sgdnoise = window.sgdnoise || {}));

@@ -4,9 +4,31 @@
   const GHOSTS = 6; // earlier runs that stay to be seen
   const NAMES = { phase: "phase", batch: "b", persistence: "tau", rate: "dt", features: "N", momentum: "beta", seed: "seed" };
 
+  // What the sliders offer. A shuffled epoch has a whole number of batches, and no persistence.
+  function offered(content, { phase, sampling }) {
+    const { batches, epochs, persistences, features, momenta: momentum } = content;
+    const shuffled = sampling === "shuffled";
+    return {
+      batch: shuffled ? epochs.map((n) => 1 / n) : batches,
+      persistence: shuffled ? [null] : persistences,
+      rate: content.phases[phase].rates,
+      features,
+      momentum,
+    };
+  }
+
+  // After another choice of batches: the batch fraction nearest to the present one, and a persistence that is offered.
+  function fit(content, settings) {
+    const values = offered(content, settings);
+    const factor = (batch) => Math.abs(Math.log(batch / settings.batch));
+    settings.batch = values.batch.reduce((best, batch) => (factor(batch) < factor(best) ? batch : best));
+    if (!values.persistence.includes(settings.persistence)) settings.persistence = null;
+  }
+
   // Settings as the end of an address, and back; what is not among the values of the page is left as it is.
   function toHash(settings) {
-    return `#${Object.entries(NAMES).map(([name, short]) => `${short}=${settings[name] ?? "none"}`).join("&")}`;
+    const sampling = settings.sampling === "shuffled" ? "&batches=shuffled" : "";
+    return `#${Object.entries(NAMES).map(([name, short]) => `${short}=${settings[name] ?? "none"}`).join("&")}${sampling}`;
   }
 
   function fromHash(hash, content) {
@@ -17,9 +39,9 @@
       settings.phase = phase;
       settings.rate = content.phases[phase].rate;
     }
-    const { rates } = content.phases[settings.phase];
-    const { batches: batch, persistences: persistence, features, momenta: momentum } = content;
-    for (const [name, values] of Object.entries({ batch, persistence, rate: rates, features, momentum })) {
+    if (Object.keys(live.controls.SAMPLINGS).includes(given.get("batches"))) settings.sampling = given.get("batches");
+    fit(content, settings);
+    for (const [name, values] of Object.entries(offered(content, settings))) {
       const text = given.get(NAMES[name]);
       const found = values.find((value) => String(value ?? "none") === text);
       if (found !== undefined) settings[name] = found;
@@ -41,7 +63,7 @@
         restart: () => this.restart(true),
         renew: () => this.change("seed", this.settings.seed + 1),
       });
-      this.view.setSliders(content, this.settings);
+      this.view.setSliders(offered(content, this.settings), this.settings);
       root.hidden = false;
       new ResizeObserver(() => this.draw()).observe(this.view.plots);
       // The theme of the page is an attribute of its first element.
@@ -51,9 +73,10 @@
 
     change(name, value) {
       this.settings[name] = value;
-      if (name === "phase") {
-        this.settings.rate = this.content.phases[value].rate; // each phase has learning rates of its own
-        this.view.setSliders(this.content, this.settings);
+      if (name === "phase") this.settings.rate = this.content.phases[value].rate; // each phase has rates of its own
+      if (name === "sampling") fit(this.content, this.settings);
+      if (name === "phase" || name === "sampling") {
+        this.view.setSliders(offered(this.content, this.settings), this.settings);
       }
       this.restart(this.playing);
     }
@@ -81,9 +104,9 @@
     // Finished runs and solutions at the present setting, whatever their batch fraction.
     summarise() {
       const { settings, content } = this;
-      const others = ["phase", "persistence", "rate", "features", "momentum"];
+      const others = ["phase", "sampling", "persistence", "rate", "features", "momentum"];
       const finished = this.finished.filter((each) => others.every((name) => each[name] === settings[name]));
-      const batches = content.batches.map((batch) => ({ ...settings, batch }));
+      const batches = offered(content, settings).batch.map((batch) => ({ ...settings, batch }));
       const solved = batches.map((each) => live.theory.solved(content.groups, each)).filter((each) => each !== null);
       const { wait } = content.phases[settings.phase];
       this.view.summarise(finished, solved.map((each) => ({ batch: each.batch, ...live.theory.late(each, wait) })));
@@ -160,7 +183,7 @@
   }
 
   live.Live = Live;
-  live.links = { fromHash, toHash };
+  live.links = { fromHash, offered, toHash };
   // After the load event, not within it: the text is there first.
   if (document.readyState === "complete") begin();
   else window.addEventListener("load", () => setTimeout(begin));

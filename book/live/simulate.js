@@ -16,6 +16,7 @@
       this.w = Float64Array.from(start);
       this.h = new Float64Array(samples);
       this.s = new Uint8Array(samples);
+      this.slots = new Uint16Array(samples);
       this.gradient = new Float64Array(features);
       this.velocity = new Float64Array(features);
       this.marked = new Float64Array(features);
@@ -27,17 +28,20 @@
   }
 
   class Run {
-    // `problem` has alpha, delta, ridge, margin and init_variance; `persistence` is null for vanilla SGD.
-    constructor({ problem, batch, persistence, momentum = 0, rate, duration, wait, features, seed }) {
+    // `problem` has alpha, delta, ridge, margin and init_variance; `persistence` is null for vanilla SGD; `sampling` is
+    // "random", for vanilla and persistent SGD, or "shuffled", for epochs.
+    constructor(settings) {
+      const { problem, batch, persistence, sampling = "random", momentum = 0, rate, duration, wait, features, seed } = settings;
       Object.assign(this, { problem, rate, momentum, features });
       this.steps = Math.round(duration / rate);
       this.wait = Math.round(wait / rate);
       this.samples = Math.max(1, Math.round(problem.alpha * features));
       this.fullBatch = batch === 1;
+      this.epoch = sampling === "shuffled" ? live.batches.epoch(batch) : null;
       this.limits = live.batches.thresholds(live.batches.chain(batch, persistence, rate));
       this.keys = live.seed.streams(seed);
       this.buffers = live.normals.buffers(features);
-      this.batchBuffers = live.normals.buffers(this.samples);
+      this.batchBuffers = (this.epoch === null ? live.normals.buffers : live.batches.epochBuffers)(this.samples);
       this.data = new Float64Array(this.samples * features);
       this.rowsDrawn = 0;
       this.step = 0;
@@ -97,10 +101,15 @@
       this.judge(k);
       if (this.verdict !== "running") return;
       for (const replica of this.replicas) {
-        live.batches.advance(replica.key, this.limits, k, this.batchBuffers, replica.s);
+        this.drawBatch(replica, k);
         this.descend(replica, k > this.wait);
       }
       this.step = k + 1;
+    }
+
+    drawBatch({ key, slots, s }, k) {
+      if (this.epoch === null) live.batches.advance(key, this.limits, k, this.batchBuffers, s);
+      else live.batches.shuffle(key, this.epoch, k, this.batchBuffers, slots, s);
     }
 
     record(k) {

@@ -1,9 +1,10 @@
 // The solutions of mean-field theory that were shipped with the page, and the one of what the sliders say.
 "use strict";
 (function (live) {
-  // Gradient descent, vanilla SGD and persistent SGD are never taken for one another.
-  function kind({ batch, persistence }) {
+  // Gradient descent, shuffled epochs, vanilla SGD and persistent SGD are never taken for one another.
+  function kind({ batch, persistence, sampling }) {
     if (batch === 1) return "gradient descent";
+    if (sampling === "shuffled") return "shuffled SGD";
     return persistence === null ? "vanilla SGD" : "persistent SGD";
   }
 
@@ -38,6 +39,7 @@
 
   function describe(point) {
     const words = { "gradient descent": "GD", "vanilla SGD": `vanilla SGD, b = ${point.batch}` };
+    words["shuffled SGD"] = `SGD in shuffled epochs, b = 1/${Math.round(1 / point.batch)}`;
     const algorithm = words[kind(point)] || `p-SGD, b = ${point.batch}, τ = ${point.persistence}`;
     return `${algorithm}${point.momentum ? `, momentum ${point.momentum}` : ""}, dt = ${point.rate}`;
   }

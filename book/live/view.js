@@ -1,7 +1,7 @@
 // The live page as it is seen: controls, plots, the small table, and the sentence about the present state.
 "use strict";
 (function (live) {
-  const { Slider, button, element, figure, phaseChoice, readings } = live.controls;
+  const { Slider, button, element, figure, phaseChoice, readings, samplingChoice } = live.controls;
   const ROWS = {
     distance: "distance d",
     loss: "loss per feature L/N",
@@ -44,7 +44,7 @@
       const slider = (name, label, show) => new Slider(name, label, show, (value) => actions.change(name, value));
       this.sliders = {
         batch: slider("batch", "batch fraction b", (b) => (b === 1 ? "1 (GD)" : String(b))),
-        persistence: slider("persistence", "persistence τ", (tau) => (tau === null ? "none (vanilla)" : String(tau))),
+        persistence: slider("persistence", "persistence τ", (tau) => (tau === null ? "none" : String(tau))),
         rate: slider("rate", "learning rate dt", String),
         features: slider("features", "features N", String),
         momentum: slider("momentum", "momentum β", String),
@@ -67,6 +67,7 @@
       this.plots = element("div", { className: "live-plots" }, ...nodes(this.figures));
       root.append(
         phaseChoice(content.phases, settings.phase, (phase) => actions.change("phase", phase)),
+        samplingChoice(settings.sampling, (sampling) => actions.change("sampling", sampling)),
         element("div", { className: "live-sliders" }, ...nodes(this.sliders)),
         element(
           "div",
@@ -84,12 +85,9 @@
       );
     }
 
-    setSliders(content, settings) {
-      this.sliders.batch.set(content.batches, settings.batch);
-      this.sliders.persistence.set(content.persistences, settings.persistence);
-      this.sliders.rate.set(content.phases[settings.phase].rates, settings.rate);
-      this.sliders.features.set(content.features, settings.features);
-      this.sliders.momentum.set(content.momenta, settings.momentum);
+    // `values` has what each slider offers.
+    setSliders(values, settings) {
+      for (const [name, slider] of Object.entries(this.sliders)) slider.set(values[name], settings[name]);
     }
 
     // What changes only when a run begins, ends, or is paused.
