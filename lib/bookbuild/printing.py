@@ -11,6 +11,7 @@ twice: once to learn where each chapter begins, and again with these numbers in 
 import json
 import os
 import posixpath
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -46,6 +47,9 @@ REFERENCES = ("for", "aria-labelledby", "aria-describedby", "aria-controls", "he
 # Millimetres of A4 between the margins of print.css, in the pixels of a browser: what is measured is what is printed.
 TEXT_WIDTH = round(166 / 25.4 * 96)
 PATIENCE = 120  # seconds, for the whole book on a slow machine
+# Where letters and lines are in the PDF: Chromium writes seven digits, and a hundredth of a point is enough.
+PLACED = re.compile(rb"^[-\d. ]+ (?=(?:m|l|c|re|Td)\b)", re.MULTILINE)
+DIGITS = re.compile(rb"-?\d*\.\d{3,}")
 
 
 def browser() -> str | None:
@@ -116,6 +120,9 @@ def finish(printed_file: Path, output: Path, headings: list[str]) -> None:
     # Where a heading goes on in a second line, its bookmark has lost a blank.
     whole = {"".join(text.split()): " ".join(text.split()) for text in headings}
     with read(printed_file) as pdf:
+        for page in pdf.pages:
+            drawn = page.Contents.read_bytes()
+            page.Contents.write(PLACED.sub(lambda line: DIGITS.sub(_short, line[0]), drawn))
         about = {"Title": pdf.docinfo.Title, "Author": read_yaml(paths.CONFIG)["author"], "Producer": "Chromium"}
         pdf.trailer.Info = pdf.make_indirect(Dictionary(**about))
         pdf.Root.PageMode = Name.UseOutlines
@@ -128,6 +135,10 @@ def finish(printed_file: Path, output: Path, headings: list[str]) -> None:
         settings.set_flate_compression_level(9)
         generate = ObjectStreamMode.generate
         pdf.save(output, object_stream_mode=generate, recompress_flate=True, deterministic_id=True)
+
+
+def _short(number: re.Match[bytes]) -> bytes:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".").encode()
 
 
 def assemble(html: Path, profile: str) -> str:

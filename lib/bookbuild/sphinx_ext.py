@@ -139,10 +139,12 @@ def values(notebook: str) -> dict[str, str]:
     return {f"/notebooks/{notebook}.py::{name}": text for name, text in known.items()}
 
 
-def drop_thebe(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
-    """Drop the scripts for live code, which name a server; Jupyter Book adds them even where nothing uses them."""
+def drop_unused(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
+    """Drop the scripts for live code, which name a server, and the links to sources, which the site does not hold."""
     scripts = context.get("script_files", [])
     context["script_files"] = [s for s in scripts if "thebe" not in f"{s} {getattr(s, 'attributes', '')}".lower()]
+    for group in (button for button in context.get("header_buttons", []) if "buttons" in button):
+        group["buttons"] = [button for button in group["buttons"] if button["label"] != "download-source-button"]
 
 
 def copy_live(app: Any) -> None:
@@ -281,7 +283,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("source-read", fill)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
-    app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", drop_unused, priority=900)
     app.connect("config-inited", lambda app, config: config.html_static_path.append(str(STATIC)))  # noqa: ARG005
     for name in ("chapters.css", "symbols.css"):
         app.add_css_file(name)
