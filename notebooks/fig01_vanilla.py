@@ -57,7 +57,7 @@ plotting.use_style()
 theory_size, network_size = {
     "smoke": ({"paths": 430, "realisations": 4}, {"features": 80, "realisations": 3}),
     "standard": (
-        {"paths": 3000, "realisations": 8},
+        {"paths": 2000, "realisations": 12},
         {"features": 400, "realisations": 12},
     ),
     "paper": (

@@ -54,7 +54,7 @@ plotting.use_style()
 vanilla_size, persistent_size = {
     "smoke": ({"paths": 430, "realisations": 4}, {"paths": 450, "realisations": 3}),
     "standard": (
-        {"paths": 3000, "realisations": 8},
+        {"paths": 2000, "realisations": 12},
         {"paths": 3000, "realisations": 12},
     ),
     "paper": (
@@ -141,8 +141,8 @@ publish("reading", figure)
 # Let the reader move the window of lags.
 third_size, third_rate = {
     "smoke": ({"paths": 500, "realisations": 4}, 0.05),
-    "standard": ({"paths": 1000, "realisations": 10}, 0.01),
-    "paper": ({"paths": 4000, "realisations": 8}, 0.01),
+    "standard": ({"paths": 1000, "realisations": 12}, 0.01),
+    "paper": ({"paths": 4000, "realisations": 12}, 0.01),
 }[profile]
 third = sn.sweep(
     sn.solve_dmft,

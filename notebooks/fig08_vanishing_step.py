@@ -51,7 +51,7 @@ from sgdnoise.report import claim, glue, publish
 plotting.use_style()
 sizes, portions, portion = {
     "smoke": ([100, 200], 1, 8),
-    "standard": ([325, 750, 1500], 3, 8),
+    "standard": ([325, 750, 1500], 6, 8),
     "paper": ([325, 750, 1500], 15, 10),
 }[profile]
 # Small steps are many steps; the largest network has few of them but in the paper profile.

@@ -218,7 +218,7 @@ from sgdnoise.report import claim, glue, publish
 plotting.use_style()
 runs, mode_time, stops, counts = {
     "smoke": (4, 40.0, 4, (50, 100, 200)),
-    "standard": (12, 100.0, 16, (25, 50, 75, 100, 150, 200, 300)),
+    "standard": (20, 100.0, 16, (25, 50, 75, 100, 150, 200, 300)),
     "paper": (48, 1000.0, 60, (25, 50, 75, 100, 150, 200, 300, 400, 600)),
 }[profile]
 short = {"digits": "digits", "breast cancer": "breast"}  # in names of numbers

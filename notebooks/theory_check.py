@@ -47,8 +47,13 @@ from sgdnoise.report import claim, glue, publish
 plotting.use_style()
 size = {
     "smoke": {"paths": 600, "realisations": 4, "features": 120, "runs": (8, 16)},
-    "standard": {"paths": 4000, "realisations": 8, "features": 400, "runs": (96, 384)},
-    "paper": {"paths": 10_000, "realisations": 12, "features": 800, "runs": (96, 384)},
+    "standard": {
+        "paths": 4000,
+        "realisations": 12,
+        "features": 400,
+        "runs": (160, 512),
+    },
+    "paper": {"paths": 10_000, "realisations": 12, "features": 800, "runs": (160, 512)},
 }[profile]
 population = {
     "paths": size["paths"],
@@ -430,7 +435,7 @@ glue("gap", f"{float(np.abs(iterated.norm - causal.norm).max()):.0e}")
 # The run of Figs. 1 and 5, read in the same way, so that the number is the same.
 paths = {
     "smoke": {"paths": 430, "realisations": 4},
-    "standard": {"paths": 3000, "realisations": 8},
+    "standard": {"paths": 2000, "realisations": 12},
     "paper": {"paths": 10_000, "realisations": 12},
 }[profile]
 point = [

@@ -4,10 +4,8 @@
 measured with :func:`sgdnoise.report.claim`; the build works out a verdict, and stops if that is not the recorded one.
 
 A statement is decided when chance would mislead with a probability below that of three standard errors of a normal law,
-0.00135, by Student's t. Where it is about several points it holds if it holds for all, each at that level; it fails if
-one fails at that level divided by their number (Bonferroni), which is right however they are correlated. A joint test
-with their covariance (Hotelling) is not of use here: it asks for exact equality, which no finite network has, and
-more realisations than points, which the theory's few populations are not.
+0.00135, by Student's t. Where it is about several points it holds if it holds for all, each at that level, and fails by
+the law of the largest of their deviations, with their covariance over the realisations that they share.
 """
 
 from collections.abc import Iterable
@@ -77,8 +75,8 @@ class Finding:
             raise Refusal(f"claim {self.name} has {what}")
         chances, words, errors = [], [], []
         for test, numbers in zip(claim.tests, self.measured, strict=True):
-            family = {label: Estimate(*(nan if v is None else v for v in three)) for label, three in numbers.items()}
-            chances += [test.by_chance(estimate) for estimate in family.values()]
+            family = {label: read_estimate(row) for label, row in numbers.items()}
+            chances.append(test.jointly(family))
             words += [test.pattern(family)] if len(family) > 1 else []
             errors += [estimate.error for estimate in family.values()]
         exact = all(error == 0 for error in errors)
@@ -106,6 +104,16 @@ class Finding:
         if self.exact:
             return f"{holds}, exactly"
         return f"{holds}, significance {'above 30' if size > 30 else f'{size:.1f}'}"
+
+
+def read_estimate(numbers: list[float | None]) -> Estimate:
+    """Return an estimate as a notebook has reported it: value, error, degrees of freedom, and parts of the error.
+
+    >>> read_estimate([1.0, None, 3.0]), read_estimate([1.0, 0.5, 3.0, 0.3, -0.4]).parts
+    (1.0000 ± nan, (0.3, -0.4))
+    """
+    value, error, freedom, *parts = (nan if v is None else v for v in numbers)
+    return Estimate(value, error, freedom, tuple(parts))
 
 
 def read_ledger(path: Path) -> list[Claim]:

@@ -12,20 +12,26 @@ data are not independent; :meth:`Estimate.mean` of their difference, or :func:`j
 **Tests.** A :class:`Statement` about an estimate has two probabilities, one for each way in which chance can mislead:
 that it looks as true as it does although it is just false, and the other way round. That two numbers are *equal*
 cannot be shown, only that they differ by less than a margin: by two one-sided tests, of which the less certain counts.
+
+**Families.** A statement about several points holds if it holds for each, at the level of a single test, whatever their
+covariance (an intersection-union test). It fails if the worst point is farther out than chance would bring the worst
+of them all: the law of the largest of correlated Student variables, with the covariance of the points over the
+realisations that they share.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import ndtri, stdtr
+from scipy.special import ndtri, stdtr, stdtrit
 
 from sgdnoise import fdt
 
 TINY = 1e-300  # in the place of an error of zero
 MANY = 1e9  # degrees of freedom at which Student's law is the normal one
+DRAWS = 2000  # for the law of the largest of several deviations, which is then known to about one per cent
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,9 @@ class Estimate:
     value: float
     error: float
     freedom: float = np.inf
+    #: What each realisation contributes to the error, if known: the squares add up to that of the error, and for two
+    #: estimates from the same realisations the products add up to the covariance.
+    parts: tuple[float, ...] = field(default=(), compare=False)
 
     @classmethod
     def mean(cls, values: Any) -> "Estimate":
@@ -55,7 +64,9 @@ class Estimate:
         values = np.ravel(values)
         if values.size < 2:
             raise ValueError(f"realisations must be at least 2 for an error bar, got {values.size}")
-        return cls(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)), values.size - 1)
+        value, count = values.mean(), values.size
+        parts = (values - value) / np.sqrt(count * (count - 1))
+        return cls(float(value), float(values.std(ddof=1) / np.sqrt(count)), count - 1, tuple(parts.tolist()))
 
     @classmethod
     def median(cls, values: Any) -> "Estimate":
@@ -115,8 +126,8 @@ def jackknife(function: Callable[..., Any], *columns: Any) -> Estimate:
     0.5000 ± 0.0000
     """
     arrays = [c.transpose("realisation", ...).values if isinstance(c, xr.DataArray) else np.array(c) for c in columns]
-    value, error = fdt.jackknife(function, *arrays)
-    return Estimate(float(value), float(error), len(arrays[0]) - 1)
+    value, parts = fdt.contributions(function, *arrays)
+    return Estimate(float(value), float(np.sqrt((parts**2).sum())), len(arrays[0]) - 1, tuple(np.ravel(parts).tolist()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +186,30 @@ class Statement:
             return tail(over), tail(-over)
         return tail(self.within - abs(away)), min(1.0, tail(abs(away) - self.within) + tail(abs(away) + self.within))
 
+    def jointly(self, family: Mapping[str, Estimate]) -> tuple[float, float]:
+        """The probabilities of :meth:`by_chance` for a statement about all of several points.
+
+        It holds if it holds for each. It fails if it fails for one, by :func:`largest`; where the covariance of the
+        points is not known, or has fewer degrees of freedom than points, at the level divided by their number
+        (Bonferroni).
+
+        >>> alike = {name: Estimate.mean([-4.0, -1.0, -3.0, -2.0, -6.0]) for name in "abc"}
+        >>> positive = Statement(above=0.0)
+        >>> round(positive.by_chance(alike["a"])[1], 4), round(positive.jointly(alike)[1], 4)
+        (0.0102, 0.0102)
+        """
+        points = list(family.values())
+        chances = [self.by_chance(estimate) for estimate in points]
+        for_it, against = max(p for p, _ in chances), min(p for _, p in chances)
+        freedom = min(e.freedom for e in points)
+        shared = len({len(e.parts) for e in points}) == 1 and all(e.parts and e.error > 0 for e in points)
+        if not shared or freedom < len(points):
+            return for_it, min(1.0, len(points) * against)
+        # Each point on the side of the bound on which it is.
+        sides = [np.sign(e.value - self.start) if self.within else 1.0 for e in points]
+        parts = np.array([side * np.array(e.parts) / e.error for side, e in zip(sides, points, strict=True)])
+        return for_it, largest(against, parts @ parts.T, freedom, two_sided=self.within == 0)
+
     def pattern(self, family: Mapping[str, Estimate]) -> str:
         """Say which of several points is the worst, and how the signs of their deviations follow each other.
 
@@ -193,14 +228,46 @@ class Statement:
             where = f"{family[worst].value - self.start:+.2g} from {self.start:g}, exactly"
         elif abs(away[worst]) >= 100:
             where = f"more than 100 standard errors from {self.start:g}"
-        return f"Worst of {len(away)} points: {worst}, {where}; signs {signs}."
+        words = f"Worst of {len(away)} points: {worst}, {where}; signs {signs}"
+        if not self.within or not known:
+            return f"{words}."
+        exact = Statement(within=0.0, of=self.of).jointly(family)[1]
+        return f"{words}; if all were exactly {self.of:g}, so much by chance with probability {exact:.2g}."
+
+
+def largest(chance: float, correlation: Any, freedom: float, two_sided: bool = False) -> float:
+    """Probability that one of several correlated Student variables is as far out as ``chance`` is for one of them.
+
+    The sum of their probabilities (Bonferroni) counts a draw in which several are far out several times. It is divided
+    by their mean number in draws in which a given one is, which are made directly; so the tail needs no more draws
+    than the middle.
+
+    >>> [round(largest(0.01, matrix, 20), 3) for matrix in (np.eye(3), np.ones((3, 3)))]
+    [0.029, 0.01]
+    """
+    count, one_side = len(correlation), chance / (2 if two_sided else 1)
+    if count * chance < 1e-12 or chance >= 1:  # so far out the sum is as good
+        return min(1.0, count * chance)
+    rng, freedom = np.random.default_rng(0), min(freedom, MANY)
+    bound = -stdtrit(freedom, one_side)
+    first = -stdtrit(freedom, one_side * (np.arange(DRAWS) + 0.5) / DRAWS)
+    shares = []
+    for i, with_first in enumerate(np.asarray(correlation)):
+        values, vectors = np.linalg.eigh(correlation - np.outer(with_first, with_first))
+        normal = rng.standard_normal((DRAWS, count)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        spread = np.sqrt((freedom + first**2) / rng.chisquare(freedom + 1, DRAWS))
+        drawn = first[:, None] * with_first + spread[:, None] * normal
+        beyond = (np.abs(drawn) if two_sided else drawn) >= bound
+        beyond[:, i] = True
+        shares.append(np.mean(1 / beyond.sum(axis=1)))
+    return float(min(1.0, chance * np.sum(shares)))
 
 
 def significance(chances: Sequence[tuple[float, float]]) -> float:
-    """Significance of a statement about several numbers, in standard errors of a normal law; negative if it fails.
+    """Significance of statements that must all hold, in standard errors of a normal law; negative if one fails.
 
-    It holds if it holds for all, each by itself; it fails if it fails for one, at the level divided by their number
-    (Bonferroni), which is right however they are correlated. ``chances`` are those of :meth:`Statement.by_chance`.
+    They hold if each holds by itself; they fail if one fails at the level divided by their number (Bonferroni).
+    ``chances`` are those of :meth:`Statement.by_chance` or :meth:`Statement.jointly`.
 
     >>> found = [[(0.00135, 1.0)], [(0.9, 0.1), (1.0, 0.000675)], [(1.0, 1.0)]]
     >>> [round(significance(chances), 1) for chances in found]
@@ -219,4 +286,6 @@ def _propagated(value: float, *parts: tuple[float, Estimate]) -> Estimate:
     squares = np.array([(weight * part.error) ** 2 for weight, part in parts])
     each = np.sum(squares**2 / np.array([part.freedom for _, part in parts]))
     freedom = squares.sum() ** 2 / each if each > 0 else np.inf
-    return Estimate(float(value), float(np.sqrt(squares.sum())), float(freedom))
+    known = all(part.parts or part.error == 0 for _, part in parts)
+    scatter = tuple(weight * each for weight, part in parts for each in part.parts) if known else ()
+    return Estimate(float(value), float(np.sqrt(squares.sum())), float(freedom), scatter)

@@ -164,14 +164,23 @@ def jackknife(estimate: Callable[..., Array], *columns: Array) -> tuple[Array, A
     ``estimate`` is called once, on means stacked along the first axis: first the mean over all rows, then the means
     without one row each.
     """
+    value, parts = contributions(estimate, *columns)
+    return value, np.sqrt((parts**2).sum(axis=0))
+
+
+def contributions(estimate: Callable[..., Array], *columns: Array) -> tuple[Array, Array]:
+    """Value of :func:`jackknife`, and what each row contributes to its error: the squares add up to that of the error.
+
+    Of two estimates from the same rows, the products add up to the covariance.
+    """
     n = len(columns[0])
     if n == 1:
         value = estimate(*columns)[0]
-        return value, np.full_like(value, np.nan)
+        return value, np.full_like(value, np.nan)[None]
     means = [np.concatenate([c.mean(axis=0)[None], (c.sum(axis=0) - c) / (n - 1)]) for c in columns]
     estimates = estimate(*means)
     without = estimates[1:]
-    return estimates[0], np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    return estimates[0], np.sqrt((n - 1) / n) * (without.mean(axis=0) - without)
 
 
 def _even(time: Array) -> Array:

@@ -33,8 +33,8 @@ class Sizes(NamedTuple):
 
 
 # The errors of `small` and `large` are equal. Their numbers follow from an estimate: d scatters by up to 17 per cent
-# between data sets at N=250, and the extrapolated distance shall be known to 2 per cent. The theory scatters by up to
-# 6 per cent between populations, but for b=0.99, and shall be known as well.
+# between data sets at N=250, and the extrapolated distance shall be known to 2 per cent. The theory shall be known as
+# well; at b=0.99, where both scatter most, to a fifth of the margin there.
 SIZES = {
     "smoke": Sizes(
         {"features": 300, "realisations": 3},
@@ -47,7 +47,7 @@ SIZES = {
         {"features": 1500, "realisations": 24},
         {"features": 250, "realisations": 960},
         {"features": 500, "realisations": 480},
-        {"paths": 1500, "realisations": 16},
+        {"paths": 3000, "realisations": 16},
         2,
     ),
     "paper": Sizes(

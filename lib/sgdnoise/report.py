@@ -201,6 +201,7 @@ def claim(name: str, found: str, *measured: Estimate | Mapping[str, Estimate]) -
     numbers = [
         {
             label: [float(v) if np.isfinite(v) else None for v in (e.value, e.error, min(e.freedom, MANY))]
+            + [float(f"{part:.4g}") for part in e.parts if np.isfinite(e.error)]
             for label, e in family.items()
         }
         for family in families
