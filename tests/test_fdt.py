@@ -147,6 +147,24 @@ def test_no_plateau_where_the_noise_forgets_more_slowly_than_the_weights():
     assert anyway.value == caught.value.estimate.value
 
 
+def test_a_result_says_whether_its_data_exclude_a_failure_of_the_premise():
+    """A straight plot from many and from few weights: neither shows a change of slope, and only one excludes it."""
+    options = {"method": "tail", "lags": (0.0, 2.5), "tolerance": 0.1, "drift_tolerance": 1e3}
+    quiet, noisy = (
+        sn.effective_temperature(ou.run(np.random.default_rng(9), weights=count), **options) for count in (10_000, 50)
+    )
+    assert not quiet.refuted
+    assert not noisy.refuted
+    assert quiet.established
+    assert not noisy.established
+    assert "excluded" not in str(quiet)
+    assert str(noisy).endswith("; a variation beyond 0.1 is not excluded)")
+    with pytest.raises(sn.NoPlateauError) as caught:
+        sn.effective_temperature(ou.exact(memory=0.97, steps=400), method="tail", lags=(0.0, 5.0))
+    assert caught.value.estimate.refuted
+    assert not caught.value.estimate.established
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("memory", [0.0, 0.6])
 def test_error_bars_cover_the_truth(memory):

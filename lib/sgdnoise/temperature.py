@@ -22,8 +22,10 @@ any other: for a mode on its own it lies on the line exactly, at any learning ra
 does not see modes that relax within that step. Near the full batch these are most of the curve.
 
 Each method raises :class:`NoPlateauError` if its premise fails: ``line`` if the curve is not straight, ``tail`` if the
-slope still changes with the lag, ``chord`` if the curve has not reached its end. All raise
-:class:`NotStationaryError` if the data cannot exclude a drift (``sgdnoise.stationarity``).
+slope still changes with the lag, ``chord`` if the curve has not reached its end. The error is raised only if the data
+show it. What they do not show they need not exclude: a noisy curve passes. A result says in ``established`` whether its
+data exclude a failure of the premise. All raise :class:`NotStationaryError` if the data cannot exclude a drift
+(``sgdnoise.stationarity``).
 """
 
 from collections.abc import Sequence
@@ -68,6 +70,8 @@ class Temperature:
         the width that was gained in the second half of the window, the larger of the two.
     variation_error
         Its jackknife error.
+    tolerance
+        Largest accepted ``variation``.
     curve
         The FDT curve, dimensions (realisation, lag).
     local
@@ -81,8 +85,19 @@ class Temperature:
     waiting_times: tuple[float, ...]
     variation: float
     variation_error: float
+    tolerance: float
     curve: xr.Dataset = field(repr=False, compare=False)
     local: xr.Dataset = field(repr=False, compare=False)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the data show a variation beyond the tolerance, by two standard errors."""
+        return not self.variation - 2 * np.nan_to_num(self.variation_error) <= self.tolerance
+
+    @property
+    def established(self) -> bool:
+        """Whether the data exclude a variation beyond the tolerance, by two standard errors."""
+        return bool(self.variation + 2 * np.nan_to_num(self.variation_error) <= self.tolerance)
 
     def __str__(self) -> str:
         first, last = self.lags
@@ -90,7 +105,8 @@ class Temperature:
         many = len(self.waiting_times) > 1
         waits = f"{len(self.waiting_times)} waiting times from" if many else "waiting time"
         epoch = f", {self.curve.attrs['epoch']}" if "epoch" in self.curve.attrs else ""
-        return f"{self.value:.5g} ± {self.error:.1g} ({window}; {waits} {self.waiting_times[0]:g}{epoch})"
+        doubt = "" if self.established else f"; a variation beyond {self.tolerance:g} is not excluded"
+        return f"{self.value:.5g} ± {self.error:.1g} ({window}; {waits} {self.waiting_times[0]:g}{epoch}{doubt})"
 
 
 class NoPlateauError(TemperatureError):
@@ -194,8 +210,9 @@ def effective_temperature(
     NotStationaryError
         If the data exclude a drift at no waiting time, or show one at the given waiting times.
     NoPlateauError
-        If the variation exceeds the tolerance by more than two of its standard errors. Both exceptions carry the
-        ``estimate``, its curve and the slope against lag.
+        If the variation exceeds the tolerance by more than two of its standard errors. A result whose variation is not
+        below the tolerance by as much is returned, and says so (:attr:`Temperature.established`). Both exceptions carry
+        the ``estimate``, its curve and the slope against lag.
 
     Examples
     --------
@@ -241,13 +258,14 @@ def effective_temperature(
         waiting_times=tuple(curve.attrs["waiting_times"]),
         variation=float(variation),
         variation_error=float(variation_error),
+        tolerance=allowed,
         curve=curve,
         local=slopes(curve, None, 1),
     )
     if drifts is not None:
         drifts.estimate = estimate
         raise drifts
-    if not variation - 2 * np.nan_to_num(variation_error) <= allowed:
+    if estimate.refuted:
         raise NoPlateauError(
             f"{PREMISE[method].format(points=points)} for method={method!r}, got a variation of {variation:.2g} over "
             f"lags {estimate.lags[0]:g} to {estimate.lags[1]:g} where {allowed:g} is allowed",
