@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ class Job(Task):
         """Say in which cell the run is, and how far the sweep in it."""
         found = [self.name]
         for path, form in ((self.log, r"cell \d+ of \d+"), (self.progress_file, r"[^\r\n]+")):
-            if path.exists():
+            with suppress(FileNotFoundError):  # not there yet, or no longer
                 found += re.findall(form, path.read_text(encoding="utf-8", errors="replace"))[-1:]
         return ", ".join(found)
 
