@@ -48,7 +48,7 @@ from IPython.display import Markdown, display
 import sgdnoise as sn
 from sgdnoise import interactive, plotting
 from sgdnoise.decay import continued_response
-from sgdnoise.estimates import Estimate, Statement, jackknife
+from sgdnoise.estimates import Estimate, jackknife
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -257,28 +257,18 @@ def known(estimate):
     return str(estimate) if np.isfinite(estimate.error) else "not known"
 
 
-def verdict(power):
-    """Say what the exponent says, at the level of three standard errors."""
-    grows = Statement(above=1.0).by_chance(power)
-    if not min(grows) < 0.00135:
-        return "not decided"
-    return (
-        "grows faster than the lag" if grows[0] < grows[1] else "settles, or may settle"
-    )
-
-
 near = {algorithm: exponent(algorithm, (2, 2.5, 4)) for algorithm in algorithms}
 powers = {algorithm: exponent(algorithm, (5, 6.25, 10)) for algorithm in algorithms}
 
 # %% tags=["hide-input"]
 # Write the table.
 rows = [
-    r"| | $b\tau$ | $k$, 2 to $4\,b\tau$ | $k$, 5 to $10\,b\tau$ | beyond $5\,b\tau$ the slope |",
-    "|---|---|---|---|---|",
+    r"| | $b\tau$ | $k$, 2 to $4\,b\tau$ | $k$, 5 to $10\,b\tau$ |",
+    "|---|---|---|---|",
 ]
 for algorithm, power in powers.items():
     about = [named(algorithm), f"{memory(algorithm):.3g}", known(near[algorithm])]
-    rows.append("| " + " | ".join([*about, known(power), verdict(power)]) + " |")
+    rows.append("| " + " | ".join([*about, known(power)]) + " |")
 display(Markdown("\n".join(rows)))
 
 # %% tags=["hide-input", "claims"]
@@ -327,9 +317,6 @@ claim(
 )
 glue("growth", known(powers[by_tau[8.0]]))
 glue("growth-near", near[by_tau[8.0]])
-for word in ("settles", "grows", "not"):
-    matching = [named(a) for a, e in powers.items() if verdict(e).startswith(word)]
-    glue(f"verdict_{word}", "; ".join(matching) or "none")
 for name, read in (
     ("turning", early),
     ("turning_later", late),
@@ -369,15 +356,15 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the slope of the first step is {glue:text}`start` per cent of
 # the slope of the whole plot. (It is not zero, because a few samples are exchanged even in a single step.)
 #
-# Is the temperature constant beyond $b\tau$? *In practice*, between 5 and $10\,b\tau$, the table has a verdict for
-# each choice of parameters. The slope settles, or grows so slowly that it may, for {glue:text}`verdict_settles`. It
-# grows faster than the lag for {glue:text}`verdict_grows`. Not decided: {glue:text}`verdict_not`, where the remaining
-# response is too small for the error of the correlation. (Below $10^{-9}$ the response is continued by its fitted
-# decay, see {doc}`/notebooks/plateau`.) *Formally* the slope has a limit at long lag only if the batch is forgotten
-# before the response has decayed. The response decays at the rate $\lambda$ or faster. Hence there is no limit for
-# $\tau=$ {glue:text}`without_tau` at $b=0.3$ and for $b=$ {glue:text}`without_batch` at $\tau=2$, provided that a part
-# of the correlation decays with the batch. The choice $\tau=2$, $b=0.3$ lies at the border, and a limit there would
-# take lags that no run reaches ({doc}`/notebooks/plateau`).
+# Is the temperature constant beyond $b\tau$? *In practice*, between 5 and $10\,b\tau$, the table has the exponent for
+# each choice of parameters, and the box below a verdict for each. Where the exponent is below one the slope settles, or
+# grows so slowly that it may; where it is above one the slope grows faster than the lag. It is left open where the
+# remaining response is too small for the error of the correlation. (Below $10^{-9}$ the response is continued by its
+# fitted decay, see {doc}`/notebooks/plateau`.) *Formally* the slope has a limit at long lag only if the batch is
+# forgotten before the response has decayed. The response decays at the rate $\lambda$ or faster. Hence there is no
+# limit for $\tau=$ {glue:text}`without_tau` at $b=0.3$ and for $b=$ {glue:text}`without_batch` at $\tau=2$, provided
+# that a part of the correlation decays with the batch. The choice $\tau=2$, $b=0.3$ lies at the border, and a limit
+# there would take lags that no run reaches ({doc}`/notebooks/plateau`).
 #
 # The paper's values for long persistence are slopes at the lag where its runs ended, which it does not give. Even the
 # order of the temperatures depends on that lag: of the five persistence times the hottest is $\tau=$

@@ -155,8 +155,9 @@
 # In brackets is the least certain of the measured cases: ratios of temperatures (at twice the learning rate, at the
 # maximum over either end, at twice the persistence, at lags 0.1 to 0.3 over 1 to 2.5), the norm over the predicted one,
 # and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors by Student's $t$.
-# A straight line may change its slope by 15 per cent, a norm may be off by 5. The ridge $\lambda/b$ is our explanation
-# of the paper's gap between SGD and GD ({doc}`/notebooks/fig08_vanishing_step`).
+# For the straight line and the norm, which should be one, the table has the numbers alone: the box below has the
+# verdict on the norm, and the slope is not known well enough for one. The ridge $\lambda/b$ is our explanation of the
+# paper's gap between SGD and GD ({doc}`/notebooks/fig08_vanishing_step`).
 #
 # ## What this means in practice
 #
@@ -798,6 +799,7 @@ def of(name, family):
     return [value for key, value in family.items() if key.startswith(name)]
 
 
+at_minimum = {}
 for name in problems:
     late = network[name, "replacement"].norm.isel(time=slice(settled, None))
     minimum = float(linear[name, "replacement"].norm[0, 0])
@@ -807,17 +809,21 @@ for name in problems:
     inside = [ratio(hot[name, "sum", peaks[name]], hot[name, "sum", b]) for b in others]
     if len(others) == 1:  # the largest at one end of the range
         inside.append(Estimate(1.0, 0.0))
+    at_minimum[name] = Estimate.mean(late.mean("time") / minimum)
+    glue(f"straight-{short[name]}", bend)
+    glue(f"ridge-{short[name]}", at_minimum[name])
     judged = {
         "rate": (Statement(above=1.0), faster),
         "peak": (Statement(above=1.0), *inside),
         "persistence": (Statement(above=1.0), *of(name, rises)),
-        "straight": (Statement(within=0.15, of=1.0), bend),
-        "ridge": (
-            Statement(within=0.05, of=1.0),
-            Estimate.mean(late.mean("time") / minimum),
-        ),
         "distance": (Statement(above=0.0), *of(name, longer["distance"])),
         "support": (Statement(below=0.0), *of(name, longer["unsatisfied"])),
     }
     for what, found in judged.items():
         glue(f"{what}-{short[name]}", verdict(*found))
+claim(
+    "real-data-ridge",
+    "norm over that at the minimum: "
+    + " and ".join(f"{value} ({name})" for name, value in at_minimum.items()),
+    at_minimum,
+)

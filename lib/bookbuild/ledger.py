@@ -8,7 +8,7 @@ A statement is decided when chance would mislead with a probability below that o
 the law of the largest of their deviations, with their covariance over the realisations that they share.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import nan
 from pathlib import Path
@@ -66,6 +66,7 @@ class Finding:
     measured: list[dict[str, list[float | None]]] = field(default_factory=list)
     sigma: float = 0.0
     points: str = ""
+    each: str = ""  # of the last test whose points differ: where it holds, where it fails, where it is left open
     exact: bool = False  # measured without a statistical error
 
     def judged(self, claim: Claim) -> "Finding":
@@ -73,14 +74,15 @@ class Finding:
         if len(self.measured) != len(claim.tests):
             what = f"{len(claim.tests)} tests, and its notebook reports {len(self.measured)} quantities"
             raise Refusal(f"claim {self.name} has {what}")
-        chances, words, errors = [], [], []
+        chances, words, errors, each = [], [], [], ""
         for test, numbers in zip(claim.tests, self.measured, strict=True):
             family = {label: read_estimate(row) for label, row in numbers.items()}
             chances.append(test.jointly(family))
             words += [test.pattern(family)] if len(family) > 1 else []
+            each = point_by_point(test, family) or each
             errors += [estimate.error for estimate in family.values()]
         exact = all(error == 0 for error in errors)
-        return replace(self, sigma=significance(chances), points=" ".join(words), exact=exact)
+        return replace(self, sigma=significance(chances), points=" ".join(words), each=each, exact=exact)
 
     def decision(self) -> str:
         """Say whether the statement holds, fails, or is left open by the size of the errors.
@@ -104,6 +106,21 @@ class Finding:
         if self.exact:
             return f"{holds}, exactly"
         return f"{holds}, significance {'above 30' if size > 30 else f'{size:.1f}'}"
+
+
+def point_by_point(test: Trial, family: Mapping[str, Estimate]) -> str:
+    """Say where a statement holds, fails and is left open, if it is not the same everywhere.
+
+    >>> family = {"a": Estimate(5.0, 1.0), "b": Estimate(1.0, 1.0), "c": Estimate(-9.0, 1.0), "d": Estimate(4.0, 1.0)}
+    >>> point_by_point(Trial(quantity="Slope", above=0.0), family)
+    'Holds at a; d. Fails at c. Left open at b.'
+    """
+    places: dict[str, list[str]] = {"holds": [], "fails": [], "open": []}
+    for label, estimate in family.items():
+        places[Finding("", "", sigma=significance([test.by_chance(estimate)])).decision()].append(label)
+    words = {"holds": "Holds", "fails": "Fails", "open": "Left open"}
+    said = [f"{words[what]} at {'; '.join(labels)}." for what, labels in places.items() if labels]
+    return " ".join(said) if len(said) > 1 else ""
 
 
 def read_estimate(numbers: list[float | None]) -> Estimate:
@@ -198,7 +215,7 @@ def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
     for entry in claims:
         if entry.name in found:
             verdict = "left open by this build" if is_open(entry, found) else entry.verdict
-            lines.append(f"- *{verdict[0].upper()}{verdict[1:]}:* {entry.statement}")
+            lines.append(f"- *{verdict[0].upper()}{verdict[1:]}:* {entry.statement} {found[entry.name].each}".rstrip())
     return "\n".join(["On the {doc}`scorecard </book/scorecard>`, with numbers:", "", *lines])
 
 

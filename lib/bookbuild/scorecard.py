@@ -116,7 +116,7 @@ def _lines(claims: list[Claim], found: dict[str, Finding]) -> list[str]:
             "",
             f"*Tested:* {where}{KINDS[entry.kind]}{' '.join(test.words() for test in entry.tests)}",
             "",
-            f"*Found:* {words[0].upper()}{words[1:]} ({finding.margin()}{left}). {finding.points}",
+            f"*Found:* {words[0].upper()}{words[1:]} ({finding.margin()}{left}). {finding.points} {finding.each}",
             "",
             *([f"*Remark:* {entry.remark}", ""] if entry.remark else []),
             f"{{doc}}`/{entry.page}`",
