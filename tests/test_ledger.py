@@ -10,10 +10,10 @@ import pytest
 from conftest import run, small_project
 from scipy import stats
 
-from bookbuild import ledger, paths, scorecard, seeds
+from bookbuild import ledger, paths, seeds
 from bookbuild.ledger import Claim, Finding
 from bookbuild.sphinx_ext import templates
-from bookbuild.texts import Refusal
+from bookbuild.texts import Refusal, fill
 from sgdnoise import report
 from sgdnoise.estimates import Estimate
 
@@ -30,6 +30,11 @@ def judge(test, *points):
     measured = [{str(i): list(point) for i, point in enumerate(points)}]
     claim = Claim("x", "Fig. 1", "", [test], "", "reproduced")
     return Finding("x", "", measured).judged(claim)
+
+
+def scorecard(claims, found):
+    """Return the page, in MyST."""
+    return fill("scorecard.md", **ledger.scorecard(claims, found))
 
 
 def test_agreement_passes():
@@ -58,9 +63,9 @@ def test_a_claim_that_we_leave_open_is_shown_as_open_whatever_a_seed_says(sigma)
     unsure = Claim("unsure", "Fig. 3", "It bends.", [POSITIVE], "notebooks/the_model", "left open", "Too noisy.")
     found = FOUND | {"unsure": Finding("unsure", "x", sigma=sigma)}
     ledger.check([GOOD, unsure], {name: found[name] for name in ("good", "unsure")}, "standard")
-    table = scorecard.scorecard([GOOD, unsure], found)
+    table = scorecard([GOOD, unsure], found)
     assert "1 reproduced, 0 reproduced with a remark, 0 not reproduced, 1 left open by this build." in table
-    assert ":verdict: left open" in table
+    assert 'class="claim verdict-left-open"' in table
 
 
 def test_significance_is_that_of_students_law():
@@ -211,7 +216,7 @@ def test_a_claim_with_other_tests_is_not_in_the_table_of_seeds(monkeypatch, tmp_
 def test_claims_of_our_own_stand_apart(tmp_path):
     ours = Claim("ours", ledger.OURS, "It is flat.", [POSITIVE], "notebooks/the_model", ledger.HOLDS)
     found = FOUND | {"ours": Finding("ours", "0.0 ± 0.1", sigma=4.0)}
-    text = scorecard.scorecard([GOOD, ours, BAD], found)
+    text = scorecard([GOOD, ours, BAD], found)
     assert text.index("It falls.") < text.index("## Claims of our own") < text.index("It is flat.")
     assert "Of 2 claims of the paper: 1 reproduced" in text
     assert "Claims of our own: 1, of which 1 hold." in text
@@ -241,11 +246,11 @@ def test_the_ledger_of_the_project_is_in_order():
 
 
 def test_table_shows_every_claim():
-    table = scorecard.scorecard([GOOD, BAD], FOUND)
+    table = scorecard([GOOD, BAD], FOUND)
     assert "Of 2 claims of the paper: 1 reproduced, 0 reproduced with a remark, 1 not reproduced." in table
-    assert table.count("::::{claim}") == 2
+    assert table.count("<details") == 2
     assert table.index("It falls.") < table.index("It rises."), "failures come first"
-    assert ":verdict: left open" in scorecard.scorecard([GOOD], {"good": Finding("good", "x")})
+    assert 'class="claim verdict-left-open"' in scorecard([GOOD], {"good": Finding("good", "x")})
 
 
 def test_a_page_says_what_it_tests_and_what_this_build_says_of_it():

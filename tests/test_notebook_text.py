@@ -12,7 +12,7 @@ import nbformat
 import pytest
 import yaml
 
-from bookbuild import notebooks, page, parameters
+from bookbuild import notebooks, page
 from bookbuild.check import toc_pages
 from bookbuild.paths import NOTEBOOKS, ROOT
 from bookbuild.texts import Refusal
@@ -82,7 +82,7 @@ def test_wrong_parameters_are_refused(profile, overrides, sentence):
 
 
 def test_the_largest_seed_is_that_of_the_library():
-    assert parameters.MAX_SEED == MAX_SEED
+    assert notebooks.MAX_SEED == MAX_SEED
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_notebooks_without_proper_parameters_are_refused(text, sentence):
 
 def test_other_values_take_the_place_of_the_defaults_and_comments_stay():
     node = NOTEBOOK.convert()
-    parameters.put(node, USUAL | {"batches": [0.3], "delta": 2.0})
+    notebooks.put_values(node, USUAL | {"batches": [0.3], "delta": 2.0})
     lines = ['profile = "smoke"', "seed = 0", "delta = 2.0  # noise of the data", "batches = [0.3]  # fractions"]
     assert node.cells[1].source == "\n".join([*lines, "window = [0.0, 2.5]  # lags"])
 
@@ -114,8 +114,8 @@ def test_claims_are_tested_with_the_physics_that_they_are_about():
         chosen = notebook.parameters("smoke", overrides)
         node = notebook.convert()
         assert notebook.tests_claims(chosen) is tested
-        parameters.put(node, chosen, claims=tested)
-        assert node.cells[-1].source == ("claim()" if tested else parameters.LEFT_OUT)
+        notebooks.put_values(node, chosen, claims=tested)
+        assert node.cells[-1].source == ("claim()" if tested else notebooks.LEFT_OUT)
 
 
 def names(source, context):
@@ -134,7 +134,7 @@ def test_no_cell_needs_one_that_tests_claims(notebook):
     """With other physics these are left out, and the notebook runs to its end."""
     known, left_out = set(), set()
     for cell in (cell for cell in notebook.convert().cells if cell.cell_type == "code"):
-        if parameters.CLAIMS in cell.metadata.get("tags", []):
+        if notebooks.CLAIMS in cell.metadata.get("tags", []):
             left_out |= names(cell.source, ast.Store) - known
             continue
         assert not (names(cell.source, ast.Load) - names(cell.source, ast.Store)) & left_out

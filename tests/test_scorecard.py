@@ -5,8 +5,9 @@ import re
 import pytest
 from conftest import open_page, watched
 
-from bookbuild import ledger, paths, scorecard
+from bookbuild import ledger, paths
 from bookbuild.ledger import Claim, Finding
+from bookbuild.texts import fill
 from sgdnoise.estimates import Estimate
 
 TEST = ledger.Trial(quantity="Its slope", above=0.0)
@@ -20,13 +21,18 @@ FOUND = {
 }
 
 
+def glance(claims, found):
+    """The picture of all claims."""
+    return fill("scorecard.md", **ledger.scorecard(claims, found)).partition("</figure>")[0]
+
+
 def bars(text):
     """Name, length and number of every bar, in their order."""
     return re.findall(r'--length:(\d+)%"><span>(.*?)</span> <span>(.*?)</span>', text)
 
 
 def test_every_claim_is_a_bar_of_its_significance_failures_first_and_ours_apart():
-    drawn = scorecard.glance([HELD, OURS, FAILED], FOUND)
+    drawn = glance([HELD, OURS, FAILED], FOUND)
     assert bars(drawn) == [("40", "it falls", "−4.0"), ("50", "it rises", "5.0"), ("100", "it is flat 0.2", "&gt;30")]
     assert drawn.count('class="glance-column"') == 3
     assert 'class="verdict-not-reproduced"' in drawn.split("it falls")[0]
@@ -34,7 +40,7 @@ def test_every_claim_is_a_bar_of_its_significance_failures_first_and_ours_apart(
 
 
 def test_what_this_build_leaves_open_has_a_group_of_its_own():
-    drawn = scorecard.glance([HELD, FAILED], FOUND | {"it-rises": Finding("it-rises", "x", sigma=2.0)})
+    drawn = glance([HELD, FAILED], FOUND | {"it-rises": Finding("it-rises", "x", sigma=2.0)})
     assert "? Left open: 1" in drawn
     assert "Reproduced: " not in drawn
 
@@ -45,7 +51,7 @@ def test_a_number_without_an_error_is_exact_and_has_no_standard_errors():
     assert exact.decision() == "holds"
     assert exact.margin() == "holds, exactly"
     assert exact.points == "Worst of 2 points: b, +0.2 from 0, exactly; signs ++."
-    assert bars(scorecard.glance([HELD], {"it-rises": exact})) == [("100", "it rises", "exact")]
+    assert bars(glance([HELD], {"it-rises": exact})) == [("100", "it rises", "exact")]
     measured = Finding("it-rises", "x", [{"a": [0.3, 0.0, 1e9], "b": [0.2, 0.1, 1e9]}]).judged(HELD)
     assert not measured.exact
     assert "standard errors" in TEST.pattern({"a": Estimate(0.3, 0.001), "b": Estimate(0.2, 0.0001)})
@@ -54,7 +60,7 @@ def test_a_number_without_an_error_is_exact_and_has_no_standard_errors():
 @pytest.fixture
 def card(page, html):
     """The scorecard of the book; nothing may be complained of and nothing fetched."""
-    open_page(page, html / f"{scorecard.PAGE}.html")
+    open_page(page, html / "book/scorecard.html")
     yield page
     assert page.complaints == []
     assert page.outside == []
@@ -101,7 +107,7 @@ def test_a_line_opens_by_keyboard_and_from_its_bar(card):
 def test_the_filter_shows_what_is_asked_for(card):
     claims = ledger.read_ledger(paths.LEDGER)
     card.get_by_role("button", name="our own").press("Enter")
-    ours = [scorecard.title(c.name) for c in claims if c.where == ledger.OURS]
+    ours = [ledger.title(c.name) for c in claims if c.where == ledger.OURS]
     found = shown(card)
     assert 0 < len(found) <= len(ours)
     assert card.locator(".claim-filter [role=status]").inner_text() == f"{len(found)} of {len(claims)}"
@@ -116,7 +122,7 @@ def test_the_filter_shows_what_is_asked_for(card):
 @pytest.mark.looks  # of the finished book, which has all claims
 def test_without_scripts_all_claims_are_there_and_no_dead_filter(browser, html):
     with watched(browser, java_script_enabled=False) as page:
-        page.goto((html / f"{scorecard.PAGE}.html").as_uri())
+        page.goto((html / "book/scorecard.html").as_uri())
         assert page.locator("details.claim").count() == len(ledger.read_ledger(paths.LEDGER))
         assert page.locator(".claim-filter").count() == 0
         page.locator("details.claim summary").first.click()

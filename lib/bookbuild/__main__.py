@@ -77,18 +77,18 @@ def pair(_: argparse.Namespace) -> None:
 
 def remake_readme(_: argparse.Namespace) -> None:
     """Remake the figure and the timings of the README."""
-    from bookbuild import book, measured
+    from bookbuild import book, project_files
 
     book.writable(paths.BUILD)
-    measured.update()
+    project_files.update_readme()
     print("README.md and its figure are up to date.")
 
 
 def write_citation(_: argparse.Namespace) -> None:
     """Write the files that are made from CITATION.cff."""
-    from bookbuild import citation
+    from bookbuild.project_files import citation_files
 
-    for path, text in citation.files().items():
+    for path, text in citation_files().items():
         path.write_text(text, encoding="utf-8")
         print(f"{os.path.relpath(path)} written.")
 

@@ -47,10 +47,10 @@ def build(profile: str, need_pdf: bool = False) -> Path:
 
 def check_texts() -> None:
     """Refuse texts that cannot be read, before any work."""
-    from bookbuild import ledger, symbols
+    from bookbuild import ledger, maths
 
     ledger.read_ledger(paths.LEDGER)
-    symbols.read_symbols(paths.SYMBOLS)
+    maths.read_symbols(paths.SYMBOLS)
     read_yaml(paths.TOC)
     notebooks.read_all()
 

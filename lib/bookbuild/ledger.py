@@ -16,7 +16,7 @@ from typing import Any
 
 from bookbuild import paths
 from bookbuild.notebooks import read_executed, told
-from bookbuild.texts import Refusal, read_records
+from bookbuild.texts import Refusal, printed, read_records
 from sgdnoise.estimates import Estimate, Statement, significance
 
 OPEN = "left open"  # by the sizes that we can afford, whatever the sign: another seed may decide otherwise
@@ -25,6 +25,9 @@ OURS = "This book"  # where a claim stands that is not the paper's; its verdict 
 HOLDS = "holds"
 DECISIVE = 3.0  # standard errors of a normal law
 KINDS = {"measurement": "", "check": "Consistency check: true here by construction, and can only fail. "}
+MARKS = {"not reproduced": "✗", OPEN: "?", "reproduced with a remark": "✓*", "reproduced": "✓", HOLDS: "✓"}
+LONGEST = 10.0  # significance at which a bar of the scorecard ends
+UPPER = {"sat": "SAT", "unsat": "UNSAT", "sgd": "SGD"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,3 +225,56 @@ def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
 def collect(executed: Iterable[Path]) -> tuple[list[Claim], dict[str, Finding]]:
     """Return the ledger and what these executed notebooks found."""
     return read_ledger(paths.LEDGER), findings(filter(None, map(read_executed, executed)))
+
+
+def title(name: str) -> str:
+    """Return the name of a claim in words.
+
+    >>> title("unsat-distance-peaks-in-batch")
+    'UNSAT distance peaks in batch'
+    """
+    return " ".join(UPPER.get(word, word) for word in name.split("-"))
+
+
+def size(finding: Finding) -> str:
+    """Return the significance in a few letters.
+
+    >>> [size(Finding("x", "", sigma=sigma)) for sigma in (-4.26, 31.0)], size(Finding("x", "", exact=True))
+    (['−4.3', '>30'], 'exact')
+    """
+    if finding.exact:
+        return "exact"
+    most = f"{'<−' if finding.sigma < 0 else '>'}30"
+    return printed(f"{finding.sigma:.1f}") if abs(finding.sigma) <= 30 else most
+
+
+def row(claim: Claim, finding: Finding) -> dict[str, Any]:
+    """Return what the scorecard says of a claim; its verdict is the recorded one, unless this build leaves it open."""
+    verdict = OPEN if is_open(claim, {claim.name: finding}) else claim.verdict
+    left = ", left open by the errors of this profile" if verdict == OPEN else ""
+    words, strength = printed(finding.found), abs(finding.sigma)
+    where = f"{claim.where}. " if claim.where != OURS else ""
+    return {
+        "claim": claim,
+        "verdict": verdict,
+        "mark": MARKS[verdict],
+        "css": f"verdict-{verdict.replace(' ', '-')}",
+        "anchor": f"claim-{claim.name.replace('.', '-')}",
+        "title": title(claim.name),
+        "size": size(finding),
+        "strength": strength,
+        "length": round(100 * min(strength, LONGEST) / LONGEST),
+        "tested": f"{where}{KINDS[claim.kind]}{' '.join(test.words() for test in claim.tests)}",
+        "found": f"{words[0].upper()}{words[1:]} ({finding.margin()}{left}). {finding.points} {finding.each}",
+    }
+
+
+def scorecard(claims: list[Claim], found: dict[str, Finding]) -> dict[str, Any]:
+    """Return what ``scorecard.jinja`` is filled with: the claims of the paper and our own, by verdict."""
+    order = list(MARKS)
+    paper, ours = (
+        sorted((row(entry, found[entry.name]) for entry in entries), key=lambda row: order.index(row["verdict"]))
+        for entries in by_author(claims)
+    )
+    words = {"verdicts": verdicts(claims, found), "longest": f"{LONGEST:g}", "decisive": f"{DECISIVE:g}"}
+    return {"paper": paper, "ours": ours, **words}

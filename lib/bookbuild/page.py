@@ -26,8 +26,7 @@ import xarray as xr
 from nbformat import NotebookNode
 
 from bookbuild import ledger, paths
-from bookbuild.notebooks import Notebook, told
-from bookbuild.parameters import RUN, TAG
+from bookbuild.notebooks import RUN, TAG, Notebook, told
 from bookbuild.texts import Refusal, clock, printed
 from sgdnoise.report import MIME
 from sgdnoise.sweep.store import Store

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from bookbuild import paths
 from bookbuild.check import Chapter, chapters, is_outside
-from bookbuild.texts import Refusal, read_yaml
+from bookbuild.texts import Refusal, citation, fill, read_yaml
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -145,9 +145,6 @@ def assemble(html: Path, profile: str) -> str:
     """Return the whole book as one page, to be put at the top of the book's folder."""
     import matplotlib as mpl
     from bs4 import BeautifulSoup
-    from jinja2 import Environment
-
-    from sgdnoise import __version__
 
     order = list(chapters(read_yaml(paths.TOC)))
     pages = {c.page: BeautifulSoup((html / f"{c.page}.html").read_bytes(), "html.parser") for c in order}
@@ -159,16 +156,10 @@ def assemble(html: Path, profile: str) -> str:
         _for_print(article, chapter, known)
         words = {"title": title, "quoted": json.dumps(title, ensure_ascii=False), "body": article.decode_contents()}
         printed.append({"name": chapter.name, "part": chapter.part, **words})
-    template = Environment(autoescape=True, trim_blocks=True).from_string(_beside("html"))
-    return template.render(
-        {"config": read_yaml(paths.CONFIG), "paper": read_yaml(paths.ROOT / "CITATION.cff")["preferred-citation"]},
-        fonts=FONTS,
-        folder=(Path(mpl.get_data_path()) / "fonts" / "ttf").as_uri(),
-        style=_beside("css"),
-        chapters=printed,
-        version=__version__,
-        profile=profile,
-    )
+    fonts = (Path(mpl.get_data_path()) / "fonts" / "ttf").as_uri()
+    style, config = _beside("css"), read_yaml(paths.CONFIG)
+    about = {"config": config, "profile": profile, "fonts": FONTS, "folder": fonts, "style": style}
+    return fill("print.html", chapters=printed, **about, **citation())
 
 
 def _beside(kind: str) -> str:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from bookbuild import notebooks, paths
-from bookbuild import parameters as values
 from bookbuild.notebooks import Notebook, Parameters, read_executed
 from bookbuild.texts import Refusal, clock, say
 
@@ -265,7 +264,7 @@ def execute(notebook: Notebook, parameters: Parameters, output: Path) -> None:
         os.environ |= {**dict.fromkeys(SETTINGS, scratch), "MPLCONFIGDIR": str(paths.BUILD / "matplotlib")}
         start, end = Path(scratch) / "start.ipynb", Path(scratch) / "end.ipynb"
         node = notebook.convert()
-        values.put(node, parameters, claims=notebook.tests_claims(parameters))
+        notebooks.put_values(node, parameters, claims=notebook.tests_claims(parameters))
         node.metadata["kernelspec"] = {"name": "python3", "language": "python", "display_name": "Python 3"}
         nbformat.write(node, start)
         try:

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
-from jinja2 import Environment, StrictUndefined, TemplateError
+from jinja2 import TemplateError
 from jinja2.ext import Extension
 from nbformat import NotebookNode
 
-from bookbuild import check, citation, ledger, notebooks, page, paths, scorecard, seeds, symbols
+from bookbuild import check, ledger, maths, notebooks, page, paths, seeds, texts
 from bookbuild.notebooks import Notebook, check_profile
-from bookbuild.symbols import symbol
-from bookbuild.texts import Refusal, clock, printed
+from bookbuild.texts import Refusal, read_yaml
 from sgdnoise import __version__
 
 PROFILE_VARIABLE, PDF_VARIABLE = "SGDNOISE_PROFILE", "SGDNOISE_PDF"
@@ -54,10 +53,8 @@ CHANGES = {
     '<i class="fa-': ('<i aria-hidden="true" class="fa-', ICON),
     '<i class="{{ icon }}">': ('<i aria-hidden="true" class="{{ icon }}">', ICON),
 }
-STATIC = Path(__file__).resolve().parent / "static"
+HERE = Path(__file__).resolve().parent
 OPENING, CLOSING = "([", ".,;:!?)]’”"
-
-SPARE = Path(__file__).with_name("spare.txt")
 
 
 def profile() -> str:
@@ -98,20 +95,20 @@ def in_maths(words: str) -> str:
     return SIZE.sub(lambda m: f"${m[1].replace('tau', chr(92) + 'tau')}={m[2].replace(',', '{,}')}$", words)
 
 
-def templates() -> Environment:
+def templates() -> Any:
     """Return what pages of prose are written with."""
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # MyST, and no HTML
-    environment.filters |= {"clock": clock, "in_maths": in_maths, "printed": printed}
+    environment = texts.templates()
+    environment.filters["in_maths"] = in_maths
     environment.globals |= {
         "version": __version__,
         "profile": profile(),
         "cost": lambda: page.cost(profile()),
         "pdf": pdf,
-        "bibtex": citation.bibtex,
-        "scorecard": lambda: scorecard.scorecard(*claims()),
+        "bibtex": lambda: texts.fill("citation.bib", year=read_yaml(paths.CONFIG)["copyright"], **texts.citation()),
+        "scorecard": lambda: texts.fill("scorecard.md", **ledger.scorecard(*claims())),
         "verdicts": lambda: ledger.verdicts(*claims()),
         "seeds": seeds.stored,
-        "symbols": lambda: symbols.read_symbols(paths.SYMBOLS),
+        "symbols": lambda: maths.read_symbols(paths.SYMBOLS),
         "costs": lambda: json.loads(paths.COSTS.read_text(encoding="utf-8")),
         "measured": lambda name: json.loads(paths.BENCHMARK_RESULTS.read_text(encoding="utf-8"))[name],
     }
@@ -216,8 +213,8 @@ def close_box(self: Any, node: figure_box) -> None:
 
 def keep_together(document: nodes.document) -> None:
     """Keep brackets and punctuation with their formula; a browser would break the line between the two."""
-    for maths in list(document.findall(nodes.math)):
-        formula = maths.parent if isinstance(maths.parent, symbol) else maths
+    for found in list(document.findall(nodes.math)):
+        formula = found.parent if isinstance(found.parent, maths.symbol) else found
         parent, at = formula.parent, formula.parent.index(formula)
         before = parent[at - 1] if at and isinstance(parent[at - 1], nodes.Text) else ""
         after = parent[at + 1] if at + 1 < len(parent) and isinstance(parent[at + 1], nodes.Text) else ""
@@ -262,7 +259,7 @@ def number_figures(app: Any, env: Any) -> list[str]:  # noqa: ARG001
 
 def drop_spare(html: Path) -> None:
     """Remove from a rendered book what no page can load."""
-    lines = [line.split("#")[0].split() for line in SPARE.read_text(encoding="utf-8").splitlines()]
+    lines = [line.split("#")[0].split() for line in (HERE / "spare.txt").read_text(encoding="utf-8").splitlines()]
     for path in {path for words in lines if words for path in html.glob(words[0]) if path.is_file()}:
         path.unlink()
 
@@ -274,20 +271,24 @@ def finish(app: Any, problem: Exception | None) -> None:
     drop_spare(Path(app.outdir))
 
 
+def configure(app: Any, config: Any) -> None:  # noqa: ARG001
+    """Tell Sphinx where our files and templates are, and templates how to cite."""
+    config.html_static_path.append(str(HERE / "static"))
+    config.templates_path.insert(0, str(HERE / "templates"))
+    config.html_context |= texts.citation()
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Tell Sphinx."""
-    app.setup_extension("bookbuild.symbols")
-    app.setup_extension("bookbuild.citation")
-    app.setup_extension("bookbuild.formulas")
-    app.setup_extension("bookbuild.scorecard")
+    app.setup_extension("bookbuild.maths")
     app.connect("source-read", fill)
     app.connect("builder-inited", copy_live)
     app.connect("html-page-context", load_live)
     app.connect("html-page-context", drop_unused, priority=900)
-    app.connect("config-inited", lambda app, config: config.html_static_path.append(str(STATIC)))  # noqa: ARG005
-    for name in ("chapters.css", "symbols.css"):
+    app.connect("config-inited", configure)
+    for name in ("chapters.css", "symbols.css", "scorecard.css"):
         app.add_css_file(name)
-    for name in ("scrolling.js", "symbols.js"):
+    for name in ("scrolling.js", "symbols.js", "scorecard.js"):
         app.add_js_file(name, loading_method="defer")
     app.connect("builder-inited", lambda app: app.builder.templates.environment.add_extension(ChangedTemplates))
     app.connect("env-get-updated", number_figures, priority=900)  # after Sphinx has given its own

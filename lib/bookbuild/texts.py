@@ -66,6 +66,35 @@ def read_records(path: Path, kind: type[Record]) -> list[Record]:
     return records
 
 
+def templates() -> Any:
+    """Return our templates; those of pages escape what they are given."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+    from bookbuild.maths import in_html
+
+    folder, escape = (
+        FileSystemLoader(Path(__file__).parent / "templates"),
+        select_autoescape(["html"], default_for_string=False),
+    )
+    options: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(loader=folder, autoescape=escape, **options)
+    environment.filters |= {"clock": clock, "printed": printed, "in_html": in_html}
+    return environment
+
+
+def fill(template: str, **values: Any) -> str:
+    """Fill in one of our templates."""
+    return str(templates().get_template(template).render(values))
+
+
+def citation() -> dict[str, Any]:
+    """Return how to cite the software and the paper, for templates."""
+    from sgdnoise import __version__
+
+    cited = read_yaml(paths.ROOT / "CITATION.cff")
+    return {"cited": {**cited, "version": __version__}, "paper": cited["preferred-citation"]}
+
+
 def _name(path: Path) -> str:
     return os.path.relpath(path, paths.ROOT)
 

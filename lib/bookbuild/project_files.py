@@ -1,11 +1,11 @@
-"""What was measured and is quoted: the cost of a book, the benchmarks, and the timings of the README.
+"""Files of the project that commands write from what was measured, and from ``CITATION.cff``.
 
 The pages of a build cannot know how long that build takes, and would measure how busy the machine is with building. So
-``book/costs.json`` and ``book/benchmarks.json`` keep what was measured last; ``make readme`` writes them.
+``book/costs.json`` and ``book/benchmarks.json`` keep what was measured last; ``make readme`` writes them, with the
+figure and the timings of the README. ``make citation`` writes what archives and search engines read; a test compares.
 """
 
 import json
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from bookbuild import notebooks, paths
 from bookbuild.run import Job, load_timings, run_all
-from bookbuild.texts import Refusal, clock
+from bookbuild.texts import Refusal, citation, clock, fill
 from sgdnoise._machine import cores
 
 README = paths.ROOT / "README.md"
@@ -25,7 +25,7 @@ TIMINGS = {
 }
 
 
-def update() -> None:
+def update_readme() -> None:
     """Remake the figure and the timings of the README, and the costs and benchmarks that the book quotes."""
     notebook = notebooks.read("the_model")
     job = Job(notebook, notebook.parameters("standard"))
@@ -38,11 +38,8 @@ def update() -> None:
     installed = paths.ROOT / ".venv" / "setup-seconds"
     known = load(paths.COSTS) | timings
     known |= {"setup": float(installed.read_text(encoding="utf-8"))} if installed.is_file() else {}
-    block = MARKS[0] + sentence(known, cores()) + MARKS[1]
-    start, end = map(re.escape, MARKS)
-    text, count = re.subn(f"{start}.*?{end}", lambda _: block, README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    if count != 1:
-        raise Refusal("README.md must have one block of timings")
+    before, after = README.read_text(encoding="utf-8").split(MARKS[0])
+    text = before + MARKS[0] + sentence(known, cores()) + MARKS[1] + after.split(MARKS[1])[1]
     README.write_text(text, encoding="utf-8")
 
 
@@ -67,3 +64,9 @@ def sentence(seconds: Mapping[str, float], workers: int) -> str:
     if not known:
         raise Refusal("a book must have been built from scratch in this folder, to be timed")
     return f"Measured on {workers} cores: {', '.join(known)}."
+
+
+def citation_files() -> dict[Path, str]:
+    """Return the files that are made from the citation, with their texts."""
+    made = {name: json.loads(fill(name.lstrip("."), **citation())) for name in (".zenodo.json", "codemeta.json")}
+    return {paths.ROOT / name: json.dumps(told, indent=2, ensure_ascii=False) + "\n" for name, told in made.items()}

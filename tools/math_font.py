@@ -1,6 +1,6 @@
 """The font of the formulas: TeX Gyre Pagella Math, cut down to what a book of physics needs and mended for browsers.
 
-    python lib/bookbuild/font.py texgyrepagella-math.otf lib/bookbuild/static/book-math.woff
+    python tools/math_font.py texgyrepagella-math.otf lib/bookbuild/static/book-math.woff
 
 The source is in Debian's package ``fonts-texgyre-math``. Four changes suit browsers:
 

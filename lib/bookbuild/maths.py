@@ -1,14 +1,20 @@
-"""The symbols of the book: one table makes the glossary and tells each symbol what to say when it is pointed at.
+"""Formulas and symbols of the book.
 
-``book/symbols.yml`` lists the symbols. Inline maths that is one of them, by itself or set equal to a number, is wrapped
-in an ``abbr`` whose title is the meaning. The first occurrence on a page can be reached with the keyboard; if all
-could, nobody would get past them. A small script shows the title near the symbol, on touch screens too; without it the
-browser does, where there is a pointer.
+Formulas become MathML while the book is built: they are on the page when it opens, and need no script. One that cannot
+be converted stops the build, and so does a character that the font of the book lacks.
+
+``book/symbols.yml`` lists the symbols; it makes the glossary and tells each symbol what to say when it is pointed at.
+Inline maths that is one of them, by itself or set equal to a number, is wrapped in an ``abbr`` whose title is the
+meaning. The first occurrence on a page can be reached with the keyboard; if all could, nobody would get past them. A
+small script shows the title near the symbol, on touch screens too; without it the browser does, where there is a
+pointer.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +23,80 @@ from docutils import nodes
 from bookbuild import paths
 from bookbuild.texts import Refusal, read_records
 
+FONT = Path(__file__).parent / "static" / "book-math.woff"
+INVISIBLE = "\u2061\ufe00"  # between a function and its argument; after a script letter
+TAG = re.compile(r"<[^>]*>")
+CLASSES = "math notranslate nohighlight"
 GLOSSARY_PAGE = "book/glossary"
 # A symbol with the value that it is given: b=0.3, or N= before a number that the build puts in.
 VALUE = re.compile(r"=[-+.\d]*$")
 # Not in headings, which are copied into menus, nor in links, which are reached with the keyboard themselves.
 PLAIN = (nodes.title, nodes.reference)
+
+
+@cache
+def letters() -> set[str]:
+    """Return the characters of the font."""
+    from fontTools.ttLib import TTFont
+
+    return {*map(chr, TTFont(FONT).getBestCmap()), *INVISIBLE}
+
+
+@cache
+def mathml(tex: str, display: bool) -> str:
+    r"""Return a formula as MathML.
+
+    >>> mathml(r"\alpha_c", display=False)
+    '<math><msub><mi>α</mi><mi>c</mi></msub></math>'
+    >>> mathml(r"\alhpa", display=False)
+    Traceback (most recent call last):
+    bookbuild.texts.Refusal: the formula \alhpa cannot be typeset: ...
+    """
+    from math_core import LatexError, LatexToMathML
+
+    try:
+        made = LatexToMathML(fancy_error=False).convert_with_local_state(tex, displaystyle=display)
+    except LatexError as error:
+        raise Refusal(f"the formula {tex.strip()} cannot be typeset: {error}") from error
+    for letter in unescape(TAG.sub("", made)):
+        if letter not in letters():
+            raise Refusal(f"the formula {tex.strip()} has the character {letter!r}, which the font of formulas lacks")
+    return str(made)
+
+
+def in_html(text: str) -> str:
+    """Return a sentence with formulas as HTML.
+
+    >>> in_html("$b$ < 1: the paper's")
+    '<span class="math notranslate nohighlight"><math><mi>b</mi></math></span> &lt; 1: the paper’s'
+    """
+    parts = text.replace("'", "’").split("$")
+    parts[::2] = map(escape, parts[::2])
+    parts[1::2] = (f'<span class="{CLASSES}">{mathml(tex, False)}</span>' for tex in parts[1::2])
+    return "".join(parts)
+
+
+def visit_inline(self: Any, node: nodes.math) -> None:
+    """Write a formula within a line."""
+    self.body.append(self.starttag(node, "span", "", CLASS=CLASSES) + mathml(node.astext(), False) + "</span>")
+    raise nodes.SkipNode
+
+
+def visit_display(self: Any, node: nodes.math_block) -> None:
+    """Write a formula on lines of its own, with its number if it has one."""
+    from sphinx.util.math import get_node_equation_number
+
+    text = node.astext()
+    if r"\\" in text and r"\begin" not in text:
+        text = rf"\begin{{aligned}}{text}\end{{aligned}}"
+    self.body.append(self.starttag(node, "div", "", CLASS=CLASSES))
+    self.body.append(f'<div class="formula">{mathml(text, True)}</div>')
+    if node["number"]:
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
+        self.add_permalink_ref(node, "Link to this equation")
+        self.body.append("</span>")
+    self.body.append("</div>\n")
+    raise nodes.SkipNode
 
 
 @dataclass(frozen=True)
@@ -106,6 +181,9 @@ def open_abbr(self: Any, node: symbol) -> None:
 
 def setup(app: Any) -> dict[str, Any]:
     """Tell Sphinx."""
+    app.add_html_math_renderer("mathml", inline_renderers=(visit_inline, None), block_renderers=(visit_display, None))
+    app.config.html_math_renderer = "mathml"
+    app.add_css_file("formulas.css")
     app.add_node(symbol, html=(open_abbr, lambda self, _: self.body.append("</abbr>")))
     app.connect("doctree-read", wrap_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
