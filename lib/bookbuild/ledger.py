@@ -24,7 +24,10 @@ VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced", OPEN)
 OURS = "This book"  # where a claim stands that is not the paper's; its verdict is that it holds
 HOLDS = "holds"
 DECISIVE = 3.0  # standard errors of a normal law
-KINDS = {"measurement": "", "check": "Consistency check: true here by construction, and can only fail. "}
+KINDS = {
+    "measurement": "Measurement. ",
+    "check": "Consistency check: true here by construction, and can only fail. ",
+}
 MARKS = {"not reproduced": "✗", OPEN: "?", "reproduced with a remark": "✓*", "reproduced": "✓", HOLDS: "✓"}
 LONGEST = 10.0  # significance at which a bar of the scorecard ends
 UPPER = {"sat": "SAT", "unsat": "UNSAT", "sgd": "SGD"}
