@@ -150,7 +150,7 @@ named += [
     )
     for t in algorithms
 ]
-figure.legend(handles=named, loc="outside upper center", ncols=len(named))
+figure.legend(handles=named, loc="outside upper center", ncols=3)
 publish("plateaus", figure)
 
 # %% tags=["hide-input", "claims"]

@@ -115,7 +115,7 @@ found = {
 least = sn.solve_statics(sn.Problem(batch * alpha, delta, ridge), sn.GD())
 spread = np.sqrt(delta * least.norm)
 partial = least.square_slope / 2 / expected(least.magnetization, spread)
-figure, panels = plt.subplots(1, 2, figsize=(plotting.WIDTH, 3.6), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(plotting.WIDTH, 3.6))
 for tau, color in plotting.ordered(times).items():
     run, label = found[tau], rf"$\tau={tau:.2g}$"
     for axes, place in zip(panels, ("in", "out"), strict=True):
@@ -132,7 +132,7 @@ for axes, what in zip(panels, ("entered", "left"), strict=True):
         look = {"color": "0.5", "linewidth": 0.8, "fmt": ":", "name": name}
         plotting.curve(axes, None, level, **look)
     axes.set(xscale="log", xlabel=f"time since the sample {what} the batch")
-panels[0].set(ylabel="loss, relative to an unseen sample", ylim=(0, 1.1))
+    axes.set(ylabel="loss, relative to an unseen sample", ylim=(0, 1.1))
 panels[1].legend(loc="lower right")
 where = {"xytext": (4, 3), "textcoords": "offset points", "color": "0.3", "fontsize": 9}
 across = ("axes fraction", "data")
