@@ -15,8 +15,8 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# When the slope of the FDT plot of persistent SGD has a limit at long lag, formally; when one can see it in a run; and
-# which temperature exists where there is none.
+# When the slope of the FDT plot of persistent SGD has a limit at infinite lag, what a run can see of that limit, and
+# which temperature exists in any case.
 # :::
 #
 # The paper reads the temperature of p-SGD off the end of the FDT plot, where it expects a straight part. With p-SGD the
@@ -27,9 +27,9 @@
 # T(t) = \sigma^2(a)\,\frac{\gamma}{\gamma^2-a^2}\,\big(1-e^{-(\gamma-a)t}\big) ,
 # $$ (eq-plateau)
 #
-# zero at short lag, as in the paper. It settles only if $\gamma > a$. If the batch is remembered for longer than the
-# mode takes to relax, the weights just follow the batch: they respond quickly and fluctuate slowly, and the quotient of
-# the two grows as long as one looks.
+# zero at short lag, as in the paper. It has a limit only if $\gamma > a$. If the batch is remembered for longer than
+# the mode takes to relax, the weights just follow the batch: they respond quickly and fluctuate slowly, and the
+# quotient of the two grows as long as one looks.
 #
 # For the whole system what counts is what decays last. Linear response leaves out terms of relative order
 # $b\tau\Delta$, which change that rate, and we measure it in the mean-field theory of the stationary state. A spectrum
@@ -64,6 +64,7 @@ border_batches = [
 # Set up.
 import matplotlib.pyplot as plt
 import numpy as np
+from IPython.display import Markdown, display
 
 import sgdnoise as sn
 from sgdnoise import plotting
@@ -141,9 +142,9 @@ tails = {}
 for algorithm, run in theory.items():
     choices = {"method": "tail", "points": 10, "lags": (0.0, 4.0)}
     try:
-        tails[algorithm] = sn.effective_temperature(run, **choices), True
+        tails[algorithm] = sn.effective_temperature(run, **choices)
     except sn.NoPlateauError as refusal:
-        tails[algorithm] = refusal.estimate, False
+        tails[algorithm] = refusal.estimate
 
 # %% [markdown]
 # The border is where $a=\gamma$. Since $a$ changes little with $\tau$, one solution of the theory close to the border
@@ -177,6 +178,7 @@ for b in border_batches:
 figure, ((left, upper), (lower, right)) = plt.subplots(2, 2, figsize=(7.2, 6.0))
 lags = np.arange(0.1, 3.01, 0.2)
 blue, red = plotting.COLORS["blue"], plotting.COLORS["red"]
+off_slope = []
 for tau, algorithm in by_tau.items():
     color = plotting.ordered(by_tau)[tau]
     local = sn.local_temperature(theory[algorithm], lags=lags, window=2)
@@ -185,6 +187,7 @@ for tau, algorithm in by_tau.items():
     values = (x[sure] for x in (local.lag, local.slope, local.error))
     plotting.curve(left, *values, fmt="o", color=color, name=rf"theory, $\tau={tau:g}$")
     line = sn.local_temperature(linear[algorithm], lags=lags)
+    off_slope += list((line.slope.values / local.slope.values - 1)[sure])
     look = {"linewidth": 1, "name": rf"linear response, $\tau={tau:g}$"}
     drawn = plotting.curve(left, line.lag, line.slope, fmt="-", color=color, **look)
     end = int(np.flatnonzero(line.slope.values < 9)[-1])
@@ -225,16 +228,18 @@ look = {"fmt": "k:", "linewidth": 1.2, "name": "border in linear response"}
 plotting.curve(right, fine, [1 / (b * softest(b)) for b in fine], **look)
 values = np.array([(e.value, e.error) for e in border.values()]).T
 look = {"fmt": "D-", "color": red, "linewidth": 1, "name": "border"}
+look["markersize"] = 3.5
 plotting.curve(right, list(border), *values, **look)
 look = {"fmt": "k--", "linewidth": 1, "name": r"$b\tau=1/\lambda$"}
 plotting.curve(right, fine, 1 / (fine * ridge), **look)
 right.fill_between(list(border), 0.1, values[0], color="0.9")
-for algorithm, (_, accepted) in tails.items():
-    fill, name = ("full", "tail accepted") if accepted else ("none", "tail refused")
-    look = {"fmt": "o", "color": blue, "fillstyle": fill, "name": name}
-    look["markersize"] = 5
+for algorithm, tail in tails.items():
+    fill = "full" if tail.established else "none" if tail.refuted else "left"
+    name = {"full": "excluded", "none": "shown", "left": "not decided"}[fill]
+    look = {"fmt": "o", "color": blue, "fillstyle": fill, "zorder": 4}
+    look |= {"markersize": 8, "name": f"change of the slope {name}"}
     plotting.curve(right, algorithm.batch, algorithm.persistence, **look)
-right.text(0.36, 0.37, "formally a limit", fontsize=9)
+right.text(0.36, 0.37, "limit at infinite lag", fontsize=9)
 right.text(0.62, 5, "no limit", fontsize=9)
 right.text(0.13, 11, r"$b\tau=1/\lambda$", fontsize=9)
 right.set(xlabel="batch fraction $b$", ylabel=r"persistence $\tau$")
@@ -278,11 +283,9 @@ def spread(values):
 
 
 glue("rate", rate)
-for name, family in (("settled", by_tau), ("settled-batch", by_batch)):
-    settled = [value for value, a in family.items() if tails[a][1]]
-    glue(name, ", ".join(f"{value:g}" for value in settled) or "none")
 glue("tau-limit", f"{1 / (0.3 * softest(0.3)):.2f}")
-glue("tau-border", border[0.3])
+glue("tau-border", f"{border[0.3]:.2f}")
+glue("steepest", f"{2 / rate - ridge:.0f}")
 glue("rate-linear", f"{float(per_step(softest(0.3))):.2f}")
 middle = by_tau[2.0]
 glue("rate-middle", decays[middle])
@@ -338,14 +341,7 @@ for run in theory.values():
     R = run.response.values[:, 0, 2:]  # the first is 1 by definition
     bounds.append((R / (1 - rate * ridge) ** np.arange(1, R.shape[1] + 1)).max())
 glue("bound-worst", f"{max(bounds):.3f}")
-local = {
-    a: [
-        sn.local_temperature(run, lags=(1.0,), window=2).slope.item()
-        for run in (linear[a], theory[a])
-    ]
-    for a in by_tau.values()
-}
-glue("linear-off-slope", spread([one / two - 1 for one, two in local.values()]))
+glue("linear-off-slope", spread(off_slope))
 rates = [per_step(softest(a.batch)) / e.value - 1 for a, e in decays.items()]
 glue("linear-off-rate", spread(rates))
 whole = [linear[a].integrated_temperature / chords[a].value for a in by_tau.values()]
@@ -367,26 +363,29 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 # ---
 # p-SGD with $\alpha=8$, $\Delta=\lambda=\kappa=1$, $dt=$ {glue:}`rate`. Upper left: slope of the FDT curve at each lag,
 # $b=0.3$. Points: mean-field theory with two standard errors, up to the first lag at which the slope is not known to
-# 30 per cent. Lines: linear response, which is off by {glue:text}`linear-off-slope` per cent at lag 1. Upper right and
+# 30 per cent. Lines: linear response, off from the points by {glue:text}`linear-off-slope` per cent. Upper right and
 # lower left: rates at which the response decays, fitted by {eq}`eq-decay` from lag 2 to where it is $10^{-9}$, and the
 # correlation, between two and four times the longer of $b\tau$ and $1/a$, with two standard errors; the rate at which
 # the batch forgets (full line); the rate of the response in linear response (dotted), off by
 # {glue:text}`linear-off-rate` per cent. Lower right: where $a=\gamma$ in mean-field theory (diamonds with two standard
-# errors; grey: the slope formally has a limit) and in linear response (dotted). Above the dashed line $b\tau=1/\lambda$
-# it can have none if the correlation keeps a part that decays with the batch. Circles: the choices of the paper's
-# second figure, full where the estimator accepts the tail at lags up to 4.
+# errors; grey: the slope has a limit at infinite lag) and in linear response (dotted). Above the dashed line
+# $b\tau=1/\lambda$ it can have none if the correlation keeps a part that decays with the batch. Circles: the choices of
+# the paper's second figure; a change of the slope beyond 30 per cent from half the lag on is shown by the data (open),
+# excluded (full), or neither (half).
 # ```
 #
-# **Formally.** At $b=0.3$ and $\tau=2$ the response decays at the rate {glue:text}`rate-middle` if the fit begins at
-# lag 2, {glue:text}`rate-early` if at lag 1 and {glue:text}`rate-later` if at lag 3. (Over all ten choices a start at
-# lag 3 moves it by at most {glue:text}`rate-moves` standard errors.) Linear response has {glue:text}`rate-linear`; the
-# batch forgets at {glue:text}`rate-batch`. The border, which linear response puts at $\tau=$ {glue:text}`tau-limit`, is
-# at $\tau=$ {glue:text}`tau-border`, where the error includes what the window of the fit changes. The paper's $\tau=2$
-# lies at the border: as far as we can tell the rates differ by {glue:text}`rate-gap`. Over all batch fractions the
-# border lies {glue:text}`border-shift` per cent above that of linear response.
+# **At infinite lag.** At $b=0.3$ and $\tau=2$ the response decays at the rate {glue:text}`rate-middle` if the fit
+# begins at lag 2, {glue:text}`rate-early` if at lag 1 and {glue:text}`rate-later` if at lag 3. (Over all ten choices a
+# start at lag 3 moves it by at most {glue:text}`rate-moves` standard errors.) Linear response gives
+# {glue:text}`rate-linear`; the batch forgets at {glue:text}`rate-batch`. The border, which linear response puts at
+# $\tau=$ {glue:text}`tau-limit`, is at $\tau=$ {glue:text}`tau-border`. The error includes what the window of the fit
+# changes; it presupposes the form {eq}`eq-decay`, with its power $-3/2$, which we take from linear response. The
+# paper's $\tau=2$ lies at the border: as far as we can tell the rates differ by {glue:text}`rate-gap`. Over all batch
+# fractions the border lies {glue:text}`border-shift` per cent above that of linear response.
 #
-# Far above the border there is an argument that needs no fit. Every batch has a Hessian of at least $\lambda$, so that
-# $R(n\,dt+dt)\le(1-\lambda dt)^n$; the largest ratio of the two sides in our ten solutions is {glue:text}`bound-worst`.
+# Far above the border there is an argument that needs no fit. The Hessian of every batch is at least $\lambda$.
+# Therefore $R(n\,dt+dt)\le(1-\lambda dt)^n$ as long as no eigenvalue exceeds $2/dt-\lambda=$ {glue:text}`steepest`; the
+# largest ratio of the two sides in our ten solutions is {glue:text}`bound-worst`.
 # A correlation that keeps a part which decays with the batch, as $e^{-\gamma t}$, then makes the slope grow without
 # limit if $b\tau>1/\lambda$, at $b=0.3$ for $\tau=4$ and 8. We see such a part as far as our lags reach: the
 # correlation decays at the rate {glue:text}`fade-four` at $\tau=4$ and {glue:text}`fade-eight` at $\tau=8$. The batch
@@ -396,20 +395,60 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 # measured rate differs from that of such a mode by at most {glue:text}`fade-worst` standard errors.
 #
 # In the others, below the border, the measured rate differs from that of the softest mode alone by
-# {glue:text}`fade-below` per cent. Linear response, in which all modes are known, has {glue:text}`fade-linear` per cent
-# over the same lags where it has a plateau: stiffer modes are still there. Formally the softest mode is left in the
-# end, and the slope tends to its temperature. In practice no run gets there: at three times these lags linear response
-# still has {glue:text}`fade-linear-later` per cent, and by then the correlation is at most {glue:text}`fade-left` of
+# {glue:text}`fade-below` per cent. Linear response, in which all modes are known, gives {glue:text}`fade-linear` per
+# cent over the same lags where the slope has a limit: stiffer modes are still there. At infinite lag only the softest
+# mode is left, and the slope tends to its temperature. No run gets there: at three times these lags linear response
+# still gives {glue:text}`fade-linear-later` per cent, and by then the correlation is at most {glue:text}`fade-left` of
 # its value at lag zero.
 #
-# **In practice**, at lags that a run can reach, the border is blurred. Near it the slope comes near its limit, if
-# there is one, only at lags of the order of one over the difference of the two rates, by when nothing is left to
-# measure. The estimator, which knows nothing of rates, looks at lags up to 4 and accepts the tail for $\tau=$
-# {glue:text}`settled` at $b=0.3$ and for $b=$ {glue:text}`settled-batch` at $\tau=2$. For the others the slope of the
-# last points depends on where the run ends, and the paper's temperatures there are properties of the window.
-# {doc}`/notebooks/fig02_persistent` has the growth of the slope between 5 and $10\,b\tau$ for each choice;
-# {doc}`/notebooks/fig05_reading_temperature` shows why agreement between the last 5, 10 and 15 points does not
-# demonstrate a plateau.
+# **At lags that a run can reach** the slope is not at its limit, even where there is one. For short memory $b\tau$ it
+# rises, passes through a broad maximum and falls slowly. The estimator `effective_temperature` looks at lags up to 4,
+# of which it keeps those at which the slope of the last ten points is known to ten per cent. It compares this slope
+# with that at half the lag. A change beyond 30 per cent may be *shown* by the data, by two standard errors, it may
+# likewise be *excluded*, or neither.
+
+# %% tags=["hide-input"]
+# Write the table.
+
+
+def named(algorithm):
+    """Write the parameters."""
+    return rf"$b={algorithm.batch:g}$, $\tau={algorithm.persistence:g}$"
+
+
+rows = [
+    "| | lag of the last point | slope of the last ten | change from half the lag, per cent | beyond 30 per cent "
+    "| slope over its limit, linear response |",
+    "|---|---|---|---|---|---|",
+]
+words, above = {}, {}
+for algorithm, tail in tails.items():
+    found = (
+        "excluded" if tail.established else "shown" if tail.refuted else "not decided"
+    )
+    words.setdefault(found, []).append(named(algorithm))
+    changed = 100 * Estimate(tail.variation, tail.variation_error)
+    limit = linear[algorithm].plateau_temperature
+    if np.isfinite(limit):
+        options = {"points": 10, "lags": tail.lags, "tolerance": 1.0}
+        slope = sn.effective_temperature(linear[algorithm], "tail", **options).value
+        above[algorithm] = slope / limit
+    ratio = f"{above[algorithm]:.1f}" if algorithm in above else "no limit"
+    about = [named(algorithm), f"{tail.lags[1]:.3g}", str(Estimate.of(tail))]
+    rows.append("| " + " | ".join([*about, f"{changed:.0f}", found, ratio]) + " |")
+display(Markdown("\n".join(rows)))
+for name in ("excluded", "not decided", "shown"):
+    glue(f"change-{name.split()[0]}", "; ".join(words.get(name, ["none"])))
+glue("above-limit", f"{min(above.values()):.1f} to {max(above.values()):.1f}")
+
+# %% [markdown]
+# A change is excluded for {glue:text}`change-excluded`, shown for {glue:text}`change-shown`, and neither for
+# {glue:text}`change-not`. Where no change is seen the lags lie on the maximum. This is not the plateau: in linear
+# response, whose limit we know, the slope over the same last ten points is {glue:text}`above-limit` times that limit.
+# Where a change is shown, the slope of the last points depends on where the run ends, and the paper's temperatures
+# there are properties of the window. {doc}`/notebooks/fig02_persistent` gives the growth of the slope between 2 and
+# $4\,b\tau$ and between 5 and $10\,b\tau$ for each choice; {doc}`/notebooks/fig05_reading_temperature` shows why
+# agreement between the last 5, 10 and 15 points does not demonstrate a plateau.
 #
 # ## The chord exists in every stationary state
 #
@@ -431,11 +470,12 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 #
 # :::{admonition} What was found
 # :class: found
-# - Formally the slope of p-SGD has a limit at long lag if the batch is forgotten before the response has decayed, at
+# - At infinite lag the slope of p-SGD has a limit if the batch is forgotten before the response has decayed, at
 #   $b=0.3$ for $\tau$ below {glue:text}`tau-border`; linear response puts that border at {glue:text}`tau-limit`.
-# - In practice, at lags up to 4, it settles for $\tau=$ {glue:text}`settled` only. At the other persistence times the
+# - No run reaches that limit. Of the paper's ten choices the slope is constant to 30 per cent over a factor of two in
+#   the lag for {glue:text}`change-excluded`, on a broad maximum. For {glue:text}`change-shown` it is not, and the
 #   paper's temperature is a property of the window.
 # - The chord $T_\mathrm{int}$ exists in every stationary state. At $b=0.3$ it goes from {glue:text}`chord-short` at
-#   $\tau=0.5$ to {glue:text}`chord-long` at $\tau=8$: the paper's statement that the temperature grows with $\tau$
-#   holds for a quantity that exists.
+#   $\tau=0.5$ to {glue:text}`chord-long` at $\tau=8$. With $T_\mathrm{int}$ in place of the slope, the paper's
+#   statement that the temperature grows with $\tau$ holds.
 # :::

@@ -211,7 +211,7 @@ def effective_temperature(
         If the data exclude a drift at no waiting time, or show one at the given waiting times.
     NoPlateauError
         If the variation exceeds the tolerance by more than two of its standard errors. A result whose variation is not
-        below the tolerance by as much is returned, and says so (:attr:`Temperature.established`). Both exceptions carry
+        below the tolerance by as much is returned, and says so (``established`` is false). Both exceptions carry
         the ``estimate``, its curve and the slope against lag.
 
     Examples
