@@ -164,7 +164,7 @@ def test_a_notebook_reports_as_many_quantities_as_there_are_tests():
 
 def test_seeds_stand_side_by_side():
     table = {"version": "1.0", "revision": "abc1234", "profile": "standard", "seeds": [0, 7]}
-    table["claims"] = {"a": [4.0, 30.0], "b": [-3.5, -4.0], "c": [3.5, 2.5], "d": [1.0, -1.0]}
+    table["claims"] = {"a": [4.0, 30.0], "b": [-3.5, -4.0], "c": [3.5, 2.5], "d": [1.0, -1.0], "e": [None, 4.0]}
     table |= {"open": ["d"], "others": ["new"], "edited": ["b"]}
     environment = templates()
     environment.globals["seeds"] = lambda: table
@@ -174,8 +174,10 @@ def test_seeds_stand_side_by_side():
     assert "† The code of the notebook was edited" in text
     assert "| `c` | +3.5 | +2.5 | differs |" in text
     assert "| `d` | +1.0 | −1.0 | left open |" in text
-    assert "2 of 4 claims are decided in the same way by all 2 seeds" in text
-    assert "It has 4 claims and\n8 verdicts" in text
+    assert "| `e` | not run | +4.0 | holds |" in text
+    assert "Of 4 claims that were tested with all 2 seeds, 2 are decided in the same way by each." in text
+    assert "1 others were tested with some of the seeds only." in text
+    assert "It has 5 claims and\n9 verdicts" in text
     assert "revision `abc1234`" in text
     assert "1 claims are not in it" in text
     assert "`new`" in text
@@ -193,7 +195,7 @@ def test_every_claim_is_in_the_stored_table_of_seeds_or_named_as_missing():
 def test_all_seeds_of_the_stored_table_decide_as_recorded():
     table = seeds.stored()
     for entry in ledger.read_ledger(paths.LEDGER):
-        for sigma in table["claims"].get(entry.name, ()):
+        for sigma in set(table["claims"].get(entry.name, ())) - {None}:
             ledger.check([entry], {entry.name: Finding(entry.name, "x", sigma=sigma)}, table["profile"])
 
 

@@ -71,7 +71,7 @@ def code(notebook: notebooks.Notebook) -> str:
 
 
 def stored() -> dict[str, Any]:
-    """Return the table for the page: claims with the tests of today and all seeds, and the names of the others.
+    """Return the table for the page: claims with the tests of today, and the names of the others.
 
     Names of claims that we leave open, and of those whose notebooks have other code today, come with it.
     """
@@ -82,7 +82,7 @@ def stored() -> dict[str, Any]:
     kept = [
         entry
         for entry in claims
-        if (row := rows.get(entry.name)) and row["tests"] == now[entry.name]["tests"] and None not in row["found"]
+        if (row := rows.get(entry.name)) and row["tests"] == now[entry.name]["tests"] and set(row["found"]) - {None}
     ]
     table["claims"] = {entry.name: rows[entry.name]["found"] for entry in kept}
     table["edited"] = [entry.name for entry in kept if rows[entry.name].get("code") != now[entry.name]["code"]]
