@@ -110,7 +110,6 @@ for column, family, label, letter in (
     look = {"fmt": "o", "color": red, "name": "networks over theory"}
     points(column[1], family, lambda a: limit(a) / compared(runs.theory, a), **look)
     plotting.curve(column[1], None, 1.0, fmt="-", color="k", name="equal")
-    column[1].axhspan(0.9, 1.1, color="0.9", zorder=0)
     column[0].set(ylabel="distance $d$", ylim=(0, None), xlabel=label)
     column[1].set(ylabel="ratio", ylim=(0.75, 1.25), xlabel=label)
     if letter == r"\tau":
@@ -211,8 +210,8 @@ glue(
 # ---
 # Two replicas of p-SGD on separable data, $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$. Above: distance at
 # $t=$ {glue:}`compared` by theory (line with band) and networks (circles), extrapolated from $N=$ {glue:}`small` and
-# {glue:}`large`; networks with $N=$ {glue:}`features` that have stopped (squares). Middle: networks over theory; grey:
-# ten per cent. Below: distance against time, theory (lines) and networks with $N=$ {glue:}`features` (symbols). Means
+# {glue:}`large`; networks with $N=$ {glue:}`features` that have stopped (squares). Middle: networks over theory.
+# Below: distance against time, theory (lines) and networks with $N=$ {glue:}`features` (symbols). Means
 # over {glue:}`data_sets` data sets where they stop; two standard errors everywhere.
 # ```
 #
