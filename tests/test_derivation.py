@@ -70,6 +70,28 @@ def solved(request):
     return solve(problem, request.param, dt=0.2, steps=12, paths=80)
 
 
+def test_weights_and_their_distance_follow_from_the_kernels(solved):
+    """eq-mu and eq-weights for m, eq-G, eq-C for one replica, eq-pm and eq-distance for two."""
+    problem, dt, steps = solved.problem, solved.dt, len(solved.mu)
+    force = solved.s * problem.loss.slope(solved.r, problem.margin)
+    pull = force * (1 + np.sqrt(problem.delta) * solved.population.paths.h0)
+    np.testing.assert_allclose(solved.mu, problem.alpha * pull.mean(axis=(1, 2)), **ROUNDING)
+    m = solved.weights.m
+    np.testing.assert_allclose(m[1:], (1 - dt * problem.ridge) * m[:-1] - dt * solved.mu, **ROUNDING)
+    G = np.eye(steps + 1)
+    for t in range(steps):
+        G[t + 1, : t + 1] = (1 - dt * problem.ridge) * G[t, : t + 1] - dt * solved.Gamma[t, : t + 1] @ G[
+            : t + 1, : t + 1
+        ]
+    np.testing.assert_allclose(np.tril(solved.weights.G[:, : steps + 1]), G, **ROUNDING)
+    R = G[:, 1:]
+    one = problem.init_variance * np.outer(G[:, 0], G[:, 0]) + dt**2 * R @ solved.M[0] @ R.T
+    np.testing.assert_allclose(solved.C[0], one, **ROUNDING)
+    apart = dt**2 * R @ (solved.M[0] - solved.M[1]) @ R.T
+    np.testing.assert_allclose(solved.C[0] - solved.C[1], apart, **ROUNDING)
+    assert apart[-1, -1] > 1e-3
+
+
 def test_correlation_of_two_replicas_obeys_its_equation(solved):
     """eq-C12, at every pair of times, and that of one replica with it."""
     dt, shrink = solved.dt, 1 - solved.dt * solved.problem.ridge
