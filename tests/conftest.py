@@ -46,7 +46,18 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: order.get(item.path, 0))
 
 
-COPIED = ("book", "notebooks", "lib", "_config.yml", "_toc.yml", "requirements.lock", "README.md", "CITATION.cff")
+COPIED = (
+    "book",
+    "notebooks",
+    "lib",
+    "_config.yml",
+    "_toc.yml",
+    "requirements.lock",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "CITATION.cff",
+)
 
 
 def copy_project(folder: Path) -> Path:

@@ -213,8 +213,8 @@ def test_every_notebook_that_a_page_offers_is_plain(html, source):
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory):
-    """A Python with the wheel, the packages that it asks for and what runs notebooks; nothing else is there."""
+def python(tmp_path_factory, html):
+    """A Python with the wheel that the book offers, the packages that it asks for, what runs notebooks, and no more."""
     folder = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     (site,) = (folder / "venv" / "lib").glob("python*/site-packages")
@@ -224,9 +224,7 @@ def python(tmp_path_factory):
             link = site / top
             if not link.exists():
                 link.symlink_to(Path(distribution(name).locate_file(top)))
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
+    (wheel,) = (html / "downloads").glob("*.whl")
     python = folder / "venv" / "bin" / "python"
     install = ["uv", "pip", "install", "--quiet", "--offline", "--no-deps", "--python"]
     subprocess.run([sys.executable, "-m", *install, python, wheel], check=True)

@@ -1,5 +1,8 @@
 """The library as others install it."""
 
+import doctest
+import pydoc
+import re
 import subprocess
 import sys
 import zipfile
@@ -128,3 +131,18 @@ def test_an_edit_anywhere_in_the_library_starts_a_new_kernel_cache(tmp_path, mon
     second = _jit.source_hash()
     (tmp_path / "a.py").write_text("x = 2\n")
     assert len({first, second, _jit.source_hash()}) == 3
+
+
+def documented():
+    """What the page of reference documents, by its name."""
+    return re.findall(r"auto(?:class|function|exception):: (\S+)", (ROOT / "book" / "api.md").read_text())
+
+
+@pytest.mark.parametrize("name", documented())
+def test_examples_of_the_reference_run_when_they_are_pasted(name):
+    """Each by itself, in a session that has imported nothing."""
+    thing = pydoc.locate(name)
+    assert thing is not None, "the name that is shown is the one to import"
+    for example in doctest.DocTestFinder(exclude_empty=True).find(thing, name, globs={}):
+        found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
+        assert found.failed == 0, example.name

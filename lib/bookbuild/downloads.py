@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import xarray as xr
+from hatchling.builders.wheel import WheelBuilder
 from nbformat import NotebookNode
 from pybtex.database import parse_file
 from pybtex.richtext import Text
@@ -48,6 +49,7 @@ def write(profile: str, folder: Path) -> None:
     """Write the files of all pages."""
     store, title = Store(paths.RESULTS), read_yaml(paths.CONFIG)["title"]
     folder.mkdir()
+    list(WheelBuilder(str(paths.ROOT)).build(directory=str(folder)))  # the library, which the notebooks need
     for notebook in notebooks.read_all():
         label = notebooks.results_label(notebook, notebook.parameters(profile))
         executed = notebook.copy(profile)

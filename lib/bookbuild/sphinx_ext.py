@@ -80,6 +80,12 @@ def pdf() -> str:
     return link if name else NO_PDF
 
 
+def wheel() -> str:
+    """Offer the library as a file that pip installs."""
+    name = f"sgdnoise-{__version__}-py3-none-any.whl"
+    return f'<code>pip install</code> of <a href="../{DOWNLOADS}/{name}" download><code>{name}</code></a>'
+
+
 def claims() -> Any:
     """Return the ledger and what the notebooks of this build found."""
     read = notebooks.read_all()
@@ -104,6 +110,7 @@ def templates() -> Any:
         "profile": profile(),
         "cost": lambda: page.cost(profile()),
         "pdf": pdf,
+        "wheel": wheel,
         "bibtex": lambda: texts.fill("citation.bib", year=read_yaml(paths.CONFIG)["copyright"], **texts.citation()),
         "scorecard": lambda: texts.fill("scorecard.md", **ledger.scorecard(*claims())),
         "verdicts": lambda: ledger.verdicts(*claims()),

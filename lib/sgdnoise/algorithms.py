@@ -111,7 +111,8 @@ class Algorithm:
 class GD(Algorithm):
     """Full-batch gradient descent.
 
-    >>> GD().sampling(learning_rate=0.1)
+    >>> import sgdnoise as sn
+    >>> sn.GD().sampling(learning_rate=0.1)
     Chain(batch=1.0, enter=1.0, leave=0.0, weight=1.0)
     """
 
@@ -140,11 +141,12 @@ class SGD(Algorithm):
 
     Examples
     --------
-    >>> SGD(batch=0.25).sampling(learning_rate=0.1)
+    >>> import sgdnoise as sn
+    >>> sn.SGD(batch=0.25).sampling(learning_rate=0.1)
     Chain(batch=0.25, enter=0.25, leave=0.75, weight=1.0)
-    >>> SGD(batch=0.25, gradient="mean").sampling(learning_rate=0.1).weight
+    >>> sn.SGD(batch=0.25, gradient="mean").sampling(learning_rate=0.1).weight
     4.0
-    >>> SGD(batch=0)
+    >>> sn.SGD(batch=0)
     Traceback (most recent call last):
     ValueError: batch must be greater than 0 and at most 1, got 0
     """
@@ -190,9 +192,10 @@ class PersistentSGD(SGD):
 
     Examples
     --------
-    >>> PersistentSGD(batch=0.5, persistence=2.0).sampling(learning_rate=0.2)
+    >>> import sgdnoise as sn
+    >>> sn.PersistentSGD(batch=0.5, persistence=2.0).sampling(learning_rate=0.2)
     Chain(batch=0.5, enter=0.1, leave=0.1, weight=1.0)
-    >>> PersistentSGD(batch=0.1, persistence=0.5).sampling(learning_rate=0.1)
+    >>> sn.PersistentSGD(batch=0.1, persistence=0.5).sampling(learning_rate=0.1)
     Traceback (most recent call last):
     ValueError: learning_rate must be at most 0.0555556 for PersistentSGD(batch=0.1...
     """
@@ -239,9 +242,10 @@ class ShuffledSGD(SGD):
 
     Examples
     --------
-    >>> ShuffledSGD(batch=0.25).sampling(learning_rate=0.1)
+    >>> import sgdnoise as sn
+    >>> sn.ShuffledSGD(batch=0.25).sampling(learning_rate=0.1)
     Epochs(batches=4.0, weight=1.0)
-    >>> ShuffledSGD(batch=0.3)
+    >>> sn.ShuffledSGD(batch=0.3)
     Traceback (most recent call last):
     ValueError: batch must be one over a whole number for ShuffledSGD, got 0.3...
     """
@@ -279,7 +283,8 @@ class GaussianSGD(SGD):
 
     Examples
     --------
-    >>> GaussianSGD(batch=0.2).sampling(learning_rate=0.1)
+    >>> import sgdnoise as sn
+    >>> sn.GaussianSGD(batch=0.2).sampling(learning_rate=0.1)
     Normal(mean=0.2, spread=0.4)
     """
 
@@ -302,9 +307,10 @@ class Langevin(GD):
 
     Examples
     --------
-    >>> round(Langevin(temperature=0.2).noise(learning_rate=0.1), 12)
+    >>> import sgdnoise as sn
+    >>> round(sn.Langevin(temperature=0.2).noise(learning_rate=0.1), 12)
     2.0
-    >>> Langevin(temperature=-1)
+    >>> sn.Langevin(temperature=-1)
     Traceback (most recent call last):
     ValueError: temperature must be at least 0, got -1
     """

@@ -38,6 +38,7 @@ DRAWS = 2000  # for the law of the largest of several deviations, which is then 
 class Estimate:
     """A number, its standard error, and the degrees of freedom of that error (infinite where it is known).
 
+    >>> from sgdnoise.estimates import Estimate
     >>> Estimate(0.0154632, 0.000081, 7)
     0.015463 ± 0.000081
     >>> a, b = Estimate(2.0, 0.3, 4), Estimate(1.0, 0.4, 9)
@@ -58,6 +59,7 @@ class Estimate:
     def mean(cls, values: Any) -> "Estimate":
         """Return the mean over realisations.
 
+        >>> from sgdnoise.estimates import Estimate
         >>> Estimate.mean([1.0, 3.0]).error
         1.0
         """
@@ -75,6 +77,7 @@ class Estimate:
         Its error is half the distance of the values that are a standard error in rank, half the root of their number,
         below and above it.
 
+        >>> from sgdnoise.estimates import Estimate
         >>> Estimate.median([1.0, 2.0, 3.0, 4.0, 1000.0]).value
         3.0
         """
@@ -122,6 +125,7 @@ def jackknife(function: Callable[..., Any], *columns: Any) -> Estimate:
 
     It is called once, on the means of all realisations and of those without one, stacked along the first axis.
 
+    >>> from sgdnoise.estimates import jackknife
     >>> jackknife(lambda a, b: a / b, [1.0, 2.0, 3.0], [2.0, 4.0, 6.0])
     0.5000 ± 0.0000
     """
@@ -136,6 +140,7 @@ class Statement:
 
     A margin of zero says that the number *is* that value, which can be refuted and never shown.
 
+    >>> from sgdnoise.estimates import Statement
     >>> print(Statement(within=0.1, of=1.0))
     within 0.1 of 1
     >>> print(Statement(within=0.0))
@@ -166,6 +171,7 @@ class Statement:
         """Probabilities of an estimate that speaks so much for the statement where it is just false, or against it
         where it is just true; one where there is no number.
 
+        >>> from sgdnoise.estimates import Estimate, Statement
         >>> [round(p, 3) for p in Statement(above=0.0).by_chance(Estimate(3.0, 1.0, 4))]
         [0.02, 0.98]
         >>> [round(p, 3) for p in Statement(within=0.0).by_chance(Estimate(3.0, 1.0, 4))]
@@ -193,6 +199,7 @@ class Statement:
         points is not known, or has fewer degrees of freedom than points, at the level divided by their number
         (Bonferroni).
 
+        >>> from sgdnoise.estimates import Estimate, Statement
         >>> alike = {name: Estimate.mean([-4.0, -1.0, -3.0, -2.0, -6.0]) for name in "abc"}
         >>> positive = Statement(above=0.0)
         >>> round(positive.by_chance(alike["a"])[1], 4), round(positive.jointly(alike)[1], 4)
@@ -213,6 +220,7 @@ class Statement:
     def pattern(self, family: Mapping[str, Estimate]) -> str:
         """Say which of several points is the worst, and how the signs of their deviations follow each other.
 
+        >>> from sgdnoise.estimates import Estimate, Statement
         >>> Statement(above=0.0).pattern({"a": Estimate(3.0, 1.0), "b": Estimate(1.0, 0.5)})
         'Worst of 2 points: b, +2.0 standard errors from 0; signs ++.'
         >>> Statement(above=0.0).pattern({"a": Estimate(0.31, 0.0), "b": Estimate(0.24, 0.0)})
@@ -242,6 +250,8 @@ def largest(chance: float, correlation: Any, freedom: float, two_sided: bool = F
     by their mean number in draws in which a given one is, which are made directly; so the tail needs no more draws
     than the middle.
 
+    >>> import numpy as np
+    >>> from sgdnoise.estimates import largest
     >>> [round(largest(0.01, matrix, 20), 3) for matrix in (np.eye(3), np.ones((3, 3)))]
     [0.029, 0.01]
     """
@@ -269,6 +279,7 @@ def significance(chances: Sequence[tuple[float, float]]) -> float:
     They hold if each holds by itself; they fail if one fails at the level divided by their number (Bonferroni).
     ``chances`` are those of :meth:`Statement.by_chance` or :meth:`Statement.jointly`.
 
+    >>> from sgdnoise.estimates import significance
     >>> found = [[(0.00135, 1.0)], [(0.9, 0.1), (1.0, 0.000675)], [(1.0, 1.0)]]
     >>> [round(significance(chances), 1) for chances in found]
     [3.0, -3.0, 0.0]

@@ -243,7 +243,8 @@ def critical_alpha(delta: float) -> float:
 
     Examples
     --------
-    >>> [round(critical_alpha(delta), 3) for delta in (0.5, 1.0, 1e9)]
+    >>> import sgdnoise as sn
+    >>> [round(sn.critical_alpha(delta), 3) for delta in (0.5, 1.0, 1e9)]
     [6.663, 3.7, 2.0]
     """
     spread = math.sqrt(_checks.real("delta", delta, at_least=1e-3))
