@@ -198,7 +198,7 @@ for axes in panels[:, 1]:
 figure.legend(
     *panels[0, 1].get_legend_handles_labels(),
     loc="outside upper center",
-    ncols=4,
+    ncols=2,  # as wide as a panel, for a phone
     columnspacing=1.2,
     handletextpad=0.4,
 )

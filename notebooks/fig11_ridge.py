@@ -137,8 +137,9 @@ def left_over(name, b):
     return 100 / way * gap
 
 
+colors = [plotting.COLORS[name] for name in ("black", "pink", "green", "sky")]
 for (name, words), color, marker in zip(
-    observables.items(), plotting.SERIES, "oD^v", strict=False
+    observables.items(), colors, "D^vP", strict=True
 ):
     rests = [left_over(name, b) for b in batches]
     plotting.curve(
@@ -154,9 +155,11 @@ for (name, words), color, marker in zip(
 plotting.curve(below, None, 0.0, fmt="-", color="0.5", linewidth=0.8, name="none")
 below.set(
     xlabel="batch fraction $b$",
-    ylabel="SGD$(b,\\lambda)$ less GD$(\\lambda/b)$,\nper cent of the effect",
+    ylabel="SGD minus GD$(\\lambda/b)$,\nper cent of the effect",
 )
-below.legend(ncols=2, loc=(0.02, 0.36))
+below.legend(
+    ncols=2, loc=(0.02, 0.36), handlelength=1, handletextpad=0.4, columnspacing=1
+)
 plotting.plain_ticks(below.xaxis, [*batches, 1])
 publish("ridge", figure)
 
@@ -186,8 +189,8 @@ glue("most_of", observables[most[0]])
 # ---
 # Above: magnetisation at the end of training against the batch fraction, $\alpha=6$, $\Delta=\lambda=\kappa=1$. SGD at
 # ridge $\lambda$ with $dt=$ {glue:}`rate` (dots), GD on the same data at ridge $\lambda/b$ (squares), and the exact
-# minimum at $\lambda/b$ (line). Below: what is left, for four observables: SGD less GD at $\lambda/b$, paired by data
-# set, in per cent of the effect, that is of GD at $\lambda/b$ less GD at $\lambda$. Means over {glue:}`data_sets`
+# minimum at $\lambda/b$ (line). Below: what is left, for four observables: SGD minus GD at $\lambda/b$, paired by
+# data set, in per cent of the effect, which is GD at $\lambda/b$ minus GD at $\lambda$. Means over {glue:}`data_sets`
 # data sets with $N=$ {glue:}`features`, with two standard errors.
 # ```
 #

@@ -319,7 +319,7 @@ key = {
     "linear response": {"linewidth": 0.9, "linestyle": "-"},
 }
 handles = [plt.Line2D([], [], color="k", label=name, **s) for name, s in key.items()]
-figure.legend(handles=handles, loc="outside lower center", ncols=4)
+figure.legend(handles=handles, loc="outside lower center", ncols=2)
 publish("frequencies", figure)
 
 # %% tags=["hide-input"]

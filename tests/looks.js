@@ -37,7 +37,10 @@
       if (dark && !style.filter.includes("invert")) complaints.push(`black on black: ${element.src}`);
       // As wide as the column; a panel alone is smaller where its letters would be larger than those of the text.
       const column = Math.min(element.parentElement.clientWidth, parseFloat(style.maxWidth) || Infinity);
-      if (element.closest(".figure-box") && box.width < 0.95 * column) complaints.push(`drawn too small: ${element.src}`);
+      const figure = element.closest(".figure-box");
+      if (figure && box.width < 0.95 * column) complaints.push(`drawn too small: ${element.src}`);
+      const letters = figure ? (figure.dataset.letters * box.width) / (element.dataset.width || figure.dataset.width) : NaN;
+      if (letters < 11) complaints.push(`letters of ${letters.toFixed(1)}px: ${element.src}`);
     }
   }
   return complaints;

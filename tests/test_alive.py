@@ -25,7 +25,7 @@ def show(page, view, content):
     for name in sphinx_ext.ALIVE_STYLES:
         page.add_style_tag(path=LIVE.parent / name)
     for name in sphinx_ext.ALIVE_SCRIPTS:
-        page.add_script_tag(path=LIVE.parent / name)
+        page.add_script_tag(path=sphinx_ext.D3 if name == sphinx_ext.D3_NAME else LIVE.parent / name)
     page.wait_for_function("window.sgdnoise.figures && sgdnoise.figures.length === 1")
 
 

@@ -1,6 +1,7 @@
 """What pages offer: means of the results behind them, and notebooks that run where nothing but the wheel is."""
 
 import ast
+import base64
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from packaging.requirements import Requirement
+from PIL import Image
 
 from bookbuild import downloads, notebooks, page
 from bookbuild.paths import ROOT
@@ -158,15 +160,32 @@ def test_what_has_no_plain_form_is_refused(myst):
         offered(myst)
 
 
-def test_one_cell_of_parameters_no_outputs_and_nothing_of_the_machine():
+def test_one_cell_of_parameters_and_nothing_of_the_machine():
     before = executed("Text.")
     notebook = downloads.convert(before, "The book", "version 1, smoke profile")
     assert notebook.cells[0].source.startswith("# A title\n\n*A page of “The book”, version 1, smoke profile.")
     assert [cell.metadata.get("tags") for cell in notebook.cells] == [None, ["parameters"], ["hide-input"], None]
     assert notebook.cells[1].source == "seed = 3"
-    assert all(not cell.get("outputs") for cell in notebook.cells)
     assert "somebody" not in nbformat.writes(notebook)
     assert len(before.cells) == 4, "the executed copy is left as it is"
+
+
+def test_outputs_are_there_as_jupyter_shows_them():
+    """Words, and each picture once, half as wide; nothing of what is for the book alone."""
+    before, png = executed("Text."), io.BytesIO()
+    Image.new("RGB", (300, 200), "red").save(png, "png")
+    shown = {"image/png": base64.b64encode(png.getvalue()).decode(), "image/svg+xml": "<svg/>", "text/plain": "Figure"}
+    before.cells[2].outputs += [
+        nbformat.v4.new_output("display_data", {MIME: {"kind": "figure", "netcdf": "long"}, **shown}),
+        nbformat.v4.new_output("stream", text="T = 0.015"),
+    ]
+    value, figure, words = downloads.convert(before, "The book", "version 1, smoke profile").cells[2].outputs
+    assert value["data"] == {}
+    assert words["text"] == "T = 0.015"
+    assert set(figure["data"]) == {"image/png", "text/plain"}
+    with Image.open(io.BytesIO(base64.b64decode(figure["data"]["image/png"]))) as picture:
+        assert picture.size == (150, 100)
+        assert picture.convert("RGB").getpixel((75, 50)) == (255, 0, 0)
 
 
 def imported(code):
@@ -191,6 +210,10 @@ def test_notebooks_import_what_the_wheel_brings_or_say_what_to_install(notebook)
     assert set(imported(code)) - set(sys.stdlib_module_names) <= known
 
 
+def outputs(notebook):
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+
+
 @pytest.mark.endtoend
 @pytest.mark.reads
 def test_every_notebook_that_a_page_offers_is_plain(html, source):
@@ -204,6 +227,9 @@ def test_every_notebook_that_a_page_offers_is_plain(html, source):
         tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
         assert tags.count("parameters") == 1, file
         assert sum('profile = "' in cell.source for cell in notebook.cells) == 1, file
+        pictures = [output for output in outputs(notebook) if "image/png" in output.get("data", {})]
+        assert len(pictures) == len(list(file.parent.glob(f"{file.stem}-*.png"))) > 0, file
+        assert MIME not in text, file
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 assert not downloads.LEFT.search(cell.source), file
@@ -243,7 +269,6 @@ def test_an_offered_notebook_runs_in_a_fresh_environment(html, profile, python, 
     done = subprocess.run([python, *words], cwd=tmp_path, env=home, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     ran = nbformat.read(tmp_path / "out.ipynb", as_version=4)
-    outputs = [output for cell in ran.cells for output in cell.get("outputs", [])]
-    assert sum("image/svg+xml" in output.get("data", {}) for output in outputs) == 1
+    assert sum("image/svg+xml" in output.get("data", {}) for output in outputs(ran)) == 1
     assert list(notebooks.told(ran, "claim")) == ["phases"]
-    assert not any(output.output_type == "error" for output in outputs)
+    assert not any(output.output_type == "error" for output in outputs(ran))

@@ -2,9 +2,11 @@
 
 import base64
 import io
+import re
 import sys
 import zipfile
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
@@ -145,6 +147,7 @@ def test_an_fdt_plot_has_a_line_or_points_with_bars(figure):
 
 def parts(figure):
     """The parts of a drawing as a narrow page shows them; x, y, width and height of each."""
+    report.give_numbers(figure)
     figure.savefig(io.BytesIO(), format="svg", bbox_inches="tight")
     figure.set_layout_engine("none")
     return [tuple(map(float, part.split())) for part in filter(None, report.panels(figure).split(","))]
@@ -155,13 +158,13 @@ def parts(figure):
     [
         ({}, 6),
         ({"sharex": True}, 3),
-        ({"sharey": True}, 2),
-        ({"sharex": True, "sharey": True}, 1),
+        ({"sharey": True}, 6),
+        ({"sharex": True, "sharey": True}, 3),
         ({"legend": True}, 7),
     ],
 )
 def test_a_narrow_page_shows_panels_with_all_that_they_need(figure, options, count):
-    """Six panels in two rows: those that share the numbers of an axis stay together, a common legend is a part."""
+    """Six panels in two rows: those that share the numbers below stay together, a common legend is a part."""
     plt.close(figure)
     shared = {name: value for name, value in options.items() if name != "legend"}
     with plt.rc_context(plotting.STYLE):
@@ -170,10 +173,51 @@ def test_a_narrow_page_shows_panels_with_all_that_they_need(figure, options, cou
             six.legend(handles=[plt.Line2D([], [], label="a line")], loc="outside upper center")
         found = parts(six)
     plt.close(six)
-    assert len(found) == (0 if count == 1 else count), found
+    assert len(found) == count, found
     assert sum(w * h for *_, w, h in found) <= 1.2 * six.get_tightbbox().width * six.get_tightbbox().height * 72**2
     rows = [y for _, y, _, _ in found]
     assert rows == sorted(rows), "from above"
+
+
+def test_panels_that_share_an_axis_have_its_numbers_and_name(figure):
+    plt.close(figure)
+    pair, (left, right) = plt.subplots(1, 2, sharey=True)
+    left.set_ylabel("distance")
+    assert not right.yaxis.get_major_ticks()[0].label1.get_visible()
+    report.give_numbers(pair)
+    assert right.yaxis.get_major_ticks()[0].label1.get_visible()
+    assert right.get_ylabel() == "distance"
+    plt.close(pair)
+
+
+def test_a_scale_of_colours_stays_with_the_panel_beside_it(figure):
+    plt.close(figure)
+    with plt.rc_context(plotting.STYLE):
+        pair, panels = plt.subplots(1, 2)
+        pair.colorbar(mpl.cm.ScalarMappable(), ax=panels)
+        found = parts(pair)
+    plt.close(pair)
+    assert len(found) == 2
+    assert found[1][2] > found[0][2], "the second one has the scale"
+
+
+def test_a_wide_figure_of_one_panel_is_drawn_again_for_a_phone(figure):
+    """In the same file, below what a page shows; the letters of the figure are not repeated."""
+    plt.close(figure)
+    with plt.rc_context(plotting.STYLE):
+        wide, axes = plt.subplots()
+        axes.set_xlabel("a label with letters")
+        once = report.drawn(wide)
+        height = float(re.search(r'viewBox="0 0 [\d.]+ ([\d.]+)"', once)[1])
+        file, part = report.with_narrow(once, wide)
+    plt.close(wide)
+    x, y, width, _ = map(int, part.split())
+    assert x == 0
+    assert y > height
+    assert report.PHONE * 9 / width > report.READABLE
+    assert file.count("<svg ") == file.count("</svg>") == 2
+    ids = re.findall(r'<path id="(DejaVu[^"]*)"', file)
+    assert len(ids) == len(set(ids)) > 5
 
 
 def test_the_smallest_letters_are_known(figure):
@@ -191,8 +235,8 @@ def test_small_letters_are_made_larger(figure):
     inset = axes.inset_axes((0.1, 0.1, 0.3, 0.3))
     inset.tick_params(labelsize=4)
     axes.set_title("large", fontsize=20)
-    report.enlarge(figure)
-    assert report.letters(figure) >= 11
+    report.enlarge(figure, 11 * 72 * figure.get_tightbbox().width / report.COLUMN)
+    assert report.letters(figure) >= 10.9
     assert axes.title.get_fontsize() == 20
 
 

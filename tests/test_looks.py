@@ -98,6 +98,7 @@ def test_page_as_readers_see_it(page, html, name):
         ("a.querySelector('p').style.cssText = 'width: 50px; overflow: auto; white-space: nowrap'", "without a sign"),
         ("a.querySelector('img').style.filter = 'none'", "black on black"),
         ("a.querySelector('img').style.cssText = 'width: 90px; min-width: 0'", "drawn too small"),
+        ("a.querySelector('.figure-box img').style.cssText = 'width: 500px'", "letters of 8."),
         ("a.querySelector('p').style.color = '#333'", "color-contrast"),
         ("a.querySelector('img').removeAttribute('alt')", "image-alt"),
         ("a.insertAdjacentHTML('beforeend', '<h5>Out of order</h5>')", "heading-order"),

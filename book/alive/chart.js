@@ -1,16 +1,8 @@
-// A chart in SVG whose colours are those of the page, light or dark. It is drawn anew when its box changes.
+// A chart in SVG, drawn with D3 in the colours of the page, light or dark. It is drawn anew when its box changes.
 "use strict";
 (function (alive) {
   const { element } = alive.controls;
   const MARGIN = { left: 62, right: 14, top: 10, bottom: 42 };
-  const SPACE = "http://www.w3.org/2000/svg";
-
-  function shape(tag, attributes, ...children) {
-    const node = document.createElementNS(SPACE, tag);
-    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-    node.append(...children);
-    return node;
-  }
 
   function said(value) {
     const size = Math.abs(value);
@@ -18,29 +10,22 @@
     return String(Number(value.toPrecision(4))).replace("-", "−");
   }
 
-  // Round numbers within a range, about four of them; for a logarithmic axis those that begin with 1, 2 or 5.
-  function ticks({ from, to, log }) {
-    if (!log) {
-      const rough = (to - from) / 4;
-      const unit = 10 ** Math.floor(Math.log10(rough));
-      const step = unit * [1, 2, 2.5, 5, 10].find((factor) => factor * unit >= rough * (1 - 1e-9));
-      const first = Math.ceil(from / step - 1e-9);
-      const count = Math.floor(to / step + 1e-9) - first + 1;
-      return Array.from({ length: count }, (_, i) => Number(((first + i) * step).toPrecision(12)));
-    }
-    const found = [];
-    const wide = Math.log10(to / from) > 2.2;
-    for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); power++) {
-      for (const digit of wide ? [1] : [1, 2, 5]) found.push(Number(`${digit}e${power}`));
-    }
-    return found.filter((value) => value >= from * (1 - 1e-9) && value <= to * (1 + 1e-9));
+  function scale({ from, to, log }, range) {
+    return (log ? d3.scaleLog() : d3.scaleLinear()).domain([from, to]).range(range);
+  }
+
+  // About four round numbers; on a logarithmic axis those that begin with 1, 2 or 5, over many decades with 1.
+  function ticks({ from, to, log }, along) {
+    if (!log) return along.ticks(4);
+    const digits = to > 150 * from ? [1] : [1, 2, 5];
+    return along.ticks(10).filter((value) => digits.includes(Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9))));
   }
 
   class Chart {
     // `moved(name, x, y)` is called while the reader drags a handle of that name.
     constructor(caption, moved = null) {
-      this.svg = shape("svg", { role: "img", class: "alive-chart" });
-      this.node = element("figure", { className: "live-plot" }, this.svg, element("figcaption", {}, caption));
+      this.node = element("figure", { className: "live-plot" }, element("figcaption", {}, caption));
+      this.svg = d3.select(this.node).insert("svg", "figcaption").attr("role", "img").attr("class", "alive-chart");
       this.moved = moved;
       new ResizeObserver(() => this.paint()).observe(this.node);
     }
@@ -49,134 +34,93 @@
     // do not see it.
     draw(axes, layers, words) {
       Object.assign(this, { axes, layers });
-      this.svg.setAttribute("aria-label", words);
+      this.svg.attr("aria-label", words);
       this.paint();
     }
 
-    place(axis, value) {
-      const { from, to, log } = this.axes[axis];
-      const part = log ? Math.log(value / from) / Math.log(to / from) : (value - from) / (to - from);
-      const { left, right, top, bottom } = this.area;
-      return axis === "x" ? left + part * (right - left) : bottom - part * (bottom - top);
-    }
-
-    value(axis, pixel) {
-      const { from, to, log } = this.axes[axis];
-      const { left, right, top, bottom } = this.area;
-      const part = axis === "x" ? (pixel - left) / (right - left) : (bottom - pixel) / (bottom - top);
-      return log ? from * (to / from) ** part : from + part * (to - from);
-    }
-
     paint() {
-      const [width, height] = [this.svg.clientWidth, this.svg.clientHeight];
+      const { clientWidth: width, clientHeight: height } = this.svg.node();
       if (!this.axes || width === 0) return;
-      this.area = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
-      const { left, right, top, bottom } = this.area;
+      const { left, top } = MARGIN;
+      const [right, bottom] = [width - MARGIN.right, height - MARGIN.bottom];
+      this.x = scale(this.axes.x, [left, right]);
+      this.y = scale(this.axes.y, [bottom, top]);
+      this.svg.attr("viewBox", [0, 0, width, height]).selectAll("*").remove();
       const clip = `clip-${(alive.clips = (alive.clips || 0) + 1)}`;
-      const frame = shape("rect", { x: left, y: top - 4, width: right - left + 5, height: bottom - top + 8 });
-      this.inside = shape("g", { "clip-path": `url(#${clip})` });
-      this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-      this.svg.replaceChildren(shape("clipPath", { id: clip }, frame), this.frame(), this.inside);
+      const frame = this.svg.append("clipPath").attr("id", clip).append("rect");
+      frame.attr("x", left).attr("y", top - 4).attr("width", right - left + 5).attr("height", bottom - top + 8);
+      this.frame(left, right, top, bottom);
+      this.inside = this.svg.append("g").attr("clip-path", `url(#${clip})`);
       for (const layer of this.layers) this[layer.kind](layer);
     }
 
-    frame() {
-      const { left, right, top, bottom } = this.area;
-      const group = shape("g", { class: "alive-axes" }, shape("path", { d: `M${left} ${top}V${bottom}H${right}` }));
-      const text = (words, attributes) => group.append(shape("text", attributes, words));
-      for (const value of ticks(this.axes.x)) {
-        const x = this.place("x", value);
-        group.append(shape("path", { d: `M${x} ${bottom}v-4` }));
-        text(said(value), { x, y: bottom + 16, "text-anchor": "middle" });
-      }
-      for (const value of ticks(this.axes.y)) {
-        const y = this.place("y", value);
-        group.append(shape("path", { d: `M${left} ${y}h4` }));
-        text(said(value), { x: left - 6, y: y + 4, "text-anchor": "end" });
-      }
-      text(this.axes.x.label, { x: (left + right) / 2, y: bottom + 34, "text-anchor": "middle" });
-      const turned = `translate(13 ${(top + bottom) / 2}) rotate(-90)`;
-      text(this.axes.y.label, { transform: turned, "text-anchor": "middle" });
-      return group;
+    frame(left, right, top, bottom) {
+      const group = this.svg.append("g").attr("class", "alive-axes");
+      const axis = (made, name, place) => {
+        const values = ticks(this.axes[name], this[name]);
+        made.tickValues(values).tickFormat(said).tickSizeInner(-4).tickSizeOuter(0).tickPadding(7);
+        group.append("g").attr("transform", place).call(made);
+      };
+      axis(d3.axisBottom(this.x), "x", `translate(0 ${bottom})`);
+      axis(d3.axisLeft(this.y), "y", `translate(${left} 0)`);
+      const name = (words, place) => group.append("text").attr("transform", place).attr("text-anchor", "middle").text(words);
+      name(this.axes.x.label, `translate(${(left + right) / 2} ${bottom + 34})`);
+      name(this.axes.y.label, `translate(13 ${(top + bottom) / 2}) rotate(-90)`);
     }
 
-    // The points that have a place, one after the other.
-    path(points) {
-      const places = points.map(([x, y]) => [this.place("x", x), this.place("y", y)]);
-      const known = places.filter((pair) => pair.every(Number.isFinite));
-      return known.map((pair) => pair.map((pixel) => pixel.toFixed(1)).join(" ")).join("L");
+    add(tag, look) {
+      return this.inside.append(tag).attr("class", look);
     }
 
     curve({ x, y, look }) {
-      const d = this.path(Array.from(x, (value, i) => [value, y[i]]));
-      if (d) this.inside.append(shape("path", { d: `M${d}`, class: `alive-curve ${look}` }));
+      const known = (value, i) => Number.isFinite(this.x(value)) && Number.isFinite(this.y(y[i]));
+      const line = d3.line().defined(known).x((value) => this.x(value)).y((_, i) => this.y(y[i]));
+      this.add("path", `alive-curve ${look}`).attr("d", line(Array.from(x)));
+    }
+
+    // A value of a coordinate, or the end of its logarithmic axis where a bar goes beyond it.
+    end(name, value) {
+      return this[name](this.axes[name].log ? Math.max(value, this.axes[name].from) : value);
     }
 
     // A band of two standard errors around a curve.
     band({ x, y, error, look }) {
-      const floor = this.axes.y.log ? this.axes.y.from : -Infinity;
-      const edge = (sign) => Array.from(x, (value, i) => [value, Math.max(y[i] + sign * 2 * error[i], floor)]);
-      const d = this.path([...edge(1), ...edge(-1).reverse()]);
-      if (d) this.inside.append(shape("path", { d: `M${d}Z`, class: `alive-band ${look}` }));
+      const area = d3.area().defined((_, i) => Number.isFinite(y[i]) && Number.isFinite(error[i])).x((value) => this.x(value));
+      area.y0((_, i) => this.end("y", y[i] - 2 * error[i])).y1((_, i) => this.end("y", y[i] + 2 * error[i]));
+      this.add("path", `alive-band ${look}`).attr("d", area(Array.from(x)));
     }
 
     // Points, with bars of two standard errors where errors are given.
-    points({ x, y, xError, yError, look, size = 3.5, chosen }) {
-      const floor = (axis, value) => (this.axes[axis].log ? Math.max(value, this.axes[axis].from) : value);
+    points({ x, y, xError, yError, look, size = 3.5, chosen = null }) {
       Array.from(x).forEach((value, i) => {
-        const [u, v] = [this.place("x", value), this.place("y", y[i])];
+        const [u, v] = [this.x(value), this.y(y[i])];
         if (!Number.isFinite(u) || !Number.isFinite(v)) return; // no number, or none that a logarithm has
-        if (yError && yError[i] > 0) {
-          const ends = [-1, 1].map((sign) => this.place("y", floor("y", y[i] + sign * 2 * yError[i])));
-          this.inside.append(shape("path", { d: `M${u} ${ends[0]}V${ends[1]}`, class: `alive-bar ${look}` }));
-        }
-        if (xError && xError[i] > 0) {
-          const ends = [-1, 1].map((sign) => this.place("x", floor("x", value + sign * 2 * xError[i])));
-          this.inside.append(shape("path", { d: `M${ends[0]} ${v}H${ends[1]}`, class: `alive-bar ${look}` }));
-        }
-        const mark = shape("circle", { cx: u, cy: v, r: size, class: `alive-point ${look}` });
-        if (chosen) {
-          mark.addEventListener("pointerenter", () => chosen(i));
-          mark.addEventListener("click", () => chosen(i));
-        }
-        this.inside.append(mark);
+        const ends = (name, centre, error) => [-1, 1].map((sign) => this.end(name, centre + sign * 2 * error));
+        const bar = (path) => this.add("path", `alive-bar ${look}`).attr("d", path);
+        if (yError && yError[i] > 0) bar(`M${u} ${ends("y", y[i], yError[i]).join("V")}`);
+        if (xError && xError[i] > 0) bar(`M${ends("x", value, xError[i]).join(` ${v}H`)}`);
+        const mark = this.add("circle", `alive-point ${look}`).attr("cx", u).attr("cy", v).attr("r", size);
+        if (chosen) mark.on("pointerenter click", () => chosen(i));
       });
     }
 
     // A level that crosses the chart, with its name.
     level({ y, name, look = "paper" }) {
-      const { left, right } = this.area;
-      const at = this.place("y", y);
-      this.inside.append(shape("path", { d: `M${left} ${at}H${right}`, class: `alive-curve ${look}` }));
-      this.inside.append(shape("text", { x: right - 4, y: at + 15, "text-anchor": "end", class: "alive-name" }, name));
+      this.curve({ x: this.x.domain(), y: [y, y], look });
+      this.name({ x: this.x.domain()[1], y, text: name, anchor: "end", dx: -4, dy: 15 });
     }
 
     // A word beside a point.
     name({ x, y, text, look = "", anchor = "start", dx = 6, dy = -6 }) {
-      const at = { x: this.place("x", x) + dx, y: this.place("y", y) + dy, "text-anchor": anchor };
-      this.inside.append(shape("text", { ...at, class: `alive-name ${look}` }, text));
+      const mark = this.add("text", `alive-name ${look}`).attr("x", this.x(x) + dx).attr("y", this.y(y) + dy);
+      mark.attr("text-anchor", anchor).text(text);
     }
 
     // What the reader can take hold of; the same can be done with a slider.
     handle({ x, y, name }) {
-      const mark = shape("circle", { cx: this.place("x", x), cy: this.place("y", y), r: 8, class: "alive-handle" });
-      mark.dataset.name = name;
-      mark.addEventListener("pointerdown", (event) => {
-        event.preventDefault();
-        const follow = ({ clientX, clientY }) => {
-          const box = this.svg.getBoundingClientRect();
-          this.moved(name, this.value("x", clientX - box.left), this.value("y", clientY - box.top));
-        };
-        const end = () => {
-          window.removeEventListener("pointermove", follow);
-          window.removeEventListener("pointerup", end);
-          window.removeEventListener("pointercancel", end);
-        };
-        window.addEventListener("pointermove", follow);
-        window.addEventListener("pointerup", end);
-        window.addEventListener("pointercancel", end);
-      });
-      this.svg.append(mark);
+      const drag = d3.drag().on("drag", () => this.moved(name, this.x.invert(d3.event.x), this.y.invert(d3.event.y)));
+      const mark = this.svg.append("circle").attr("cx", this.x(x)).attr("cy", this.y(y)).attr("r", 8);
+      mark.attr("class", "alive-handle").attr("data-name", name).call(drag);
     }
   }
 

@@ -3,12 +3,13 @@
 All single realisations of all figures would be several times as large as the book: it offers means over realisations,
 with their errors, and ``python -m sgdnoise store export`` hands on the rest.
 
-The notebook is plain Markdown, has the parameters of the run, and nothing of the machine that built it. MyST's roles
-and directives are for the book; Jupyter would show them as they are written. A page that uses one which is not turned
-into plain text here stops the build.
+The notebook is plain Markdown with the parameters and outputs of the run, and nothing of the machine that built it.
+Its pictures have the size at which Jupyter shows them. MyST's roles and directives are for the book; Jupyter would show
+them as they are written. A page that uses one which is not turned into plain text here stops the build.
 """
 
 import base64
+import io
 import re
 from copy import deepcopy
 from functools import cache
@@ -19,6 +20,7 @@ import numpy as np
 import xarray as xr
 from hatchling.builders.wheel import WheelBuilder
 from nbformat import NotebookNode
+from PIL import Image
 from pybtex.database import parse_file
 from pybtex.richtext import Text
 
@@ -26,7 +28,7 @@ from bookbuild import notebooks, page, paths
 from bookbuild.notebooks import told
 from bookbuild.texts import Refusal, read_yaml
 from sgdnoise import __version__
-from sgdnoise.report import ABOUT
+from sgdnoise.report import ABOUT, MIME
 from sgdnoise.sweep.entry import decode, encode
 from sgdnoise.sweep.store import Store
 
@@ -54,11 +56,10 @@ def write(profile: str, folder: Path) -> None:
         label = notebooks.results_label(notebook, notebook.parameters(profile))
         executed = notebook.copy(profile)
         write_figures(executed, folder, label)
-        # Without outputs: pictures and numbers are offered beside it, and would double the site.
         plain = convert(executed, title, f"version {__version__}, {profile} profile")
         nbformat.write(plain, folder / f"{label}.ipynb")
-        if keys := store.uses(label):
-            store.write_zip(keys, folder / f"{label}.zip", shorten=summary)
+        if page.has_archive(label):
+            store.write_zip(store.uses(label), folder / f"{label}.zip", shorten=summary)
 
 
 def write_figures(executed: NotebookNode, folder: Path, prefix: str) -> None:
@@ -128,7 +129,7 @@ def rounded(values: xr.DataArray, bits: int) -> xr.DataArray:
 
 
 def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
-    """Return an executed notebook as one to run, without outputs; it says of which book and build it is a page."""
+    """Return an executed notebook as one to run; it says of which book and build it is a page."""
     notebook = deepcopy(executed)
     page.typeset(notebook)
     texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
@@ -143,10 +144,23 @@ def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
     for cell in notebook.cells:
         kept = tags(cell)
         cell.metadata = NotebookNode({"tags": kept} if kept else {})
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
+        for output in cell.get("outputs", []):
+            output["metadata"] = {}
+            plain_data(output.get("data", {}))
     notebook.metadata = NotebookNode({"kernelspec": notebook.metadata["kernelspec"]})
     return notebook
+
+
+def plain_data(data: dict[str, str]) -> None:
+    """Leave of an output what Jupyter shows: no content for the book, and a picture once, half as wide."""
+    data.pop(MIME, None)
+    if data.pop("image/svg+xml", None) is None:
+        return
+    out = io.BytesIO()
+    with Image.open(io.BytesIO(base64.b64decode(data["image/png"]))) as picture:
+        half = picture.convert("RGB").resize((picture.width // 2, picture.height // 2), Image.Resampling.LANCZOS)
+        half.quantize(32).save(out, "png", optimize=True)
+    data["image/png"] = base64.b64encode(out.getvalue()).decode()
 
 
 class Plain:

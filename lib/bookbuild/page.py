@@ -72,12 +72,17 @@ def make(executed: NotebookNode, notebook: Notebook, parameters: Mapping[str, An
     fold(page)
     put_below_title(page, facts(page, name, parameters))
     files = f'<a href="{folder}/{name}.ipynb" download>this page as a notebook to run</a>'
-    if (paths.RESULTS / "used" / f"{name}.json").is_file():
+    if has_archive(name):
         files += f', <a href="{folder}/{name}.zip" download>the results behind it</a> (netCDF with provenance: '
         files += "means and standard errors; all realisations: "
         files += f"`.venv/bin/python -m sgdnoise store export {name}` in your build)"
     page.cells.append(nbformat.v4.new_markdown_cell(f":::{{note}}\n:class: screen-only\nTo take away: {files}.\n:::"))
     return page
+
+
+def has_archive(label: str) -> bool:
+    """Tell whether a page offers the results behind it; the live page has its curves within itself."""
+    return not label.startswith("live-") and bool(Store(paths.RESULTS).uses(label))
 
 
 def paper_figure(name: str) -> str | None:

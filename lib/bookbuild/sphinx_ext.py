@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import string
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,14 +32,16 @@ QUOTED = re.compile(r"\{glue:text\}`/notebooks/(\w+)\.py::[\w-]+`")
 BORROWED = re.compile(r"/_build/figures/(\w+)\.([\w-]+)\.svg")
 NO_PDF = "<code>make pdf</code> makes one PDF of the whole book"
 SIZE = re.compile(r"\b(N|T|b|tau)=([\d.,]*\d)")
+# D3 draws the charts of pages that answer to the reader; of the package that ships it nothing else is used.
+D3, D3_NAME = Path(str(distribution("mpld3").locate_file("mpld3/js/d3.v5.min.js"))), "d3.min.js"
 # The scripts of the live page, in the order in which they use each other. All are plain scripts, and the curves of the
 # theory are inside the page: from disk a browser loads no modules and fetches no files.
 LIVE_PAGE = "notebooks/live"
 LIVE_SCRIPTS = ["threefry.js", "seed.js", "normals.js", "batches.js", "simulate.js", "theory.js", "pace.js"]
-LIVE_SCRIPTS += ["plot.js", "words.js", "controls.js", "../alive/chart.js", "view.js", "live.js"]
+LIVE_SCRIPTS += ["plot.js", "words.js", "controls.js", f"../{D3_NAME}", "../alive/chart.js", "view.js", "live.js"]
 # Those of figures that answer to the reader, on the pages that have one.
-ALIVE_SCRIPTS = ["live/controls.js", "alive/numbers.js", "alive/chart.js", "alive/reading.js", "alive/persistence.js"]
-ALIVE_SCRIPTS += ["alive/batch.js", "alive/pairs.js", "alive/alive.js"]
+ALIVE_SCRIPTS = ["live/controls.js", D3_NAME, "alive/numbers.js", "alive/chart.js", "alive/reading.js"]
+ALIVE_SCRIPTS += ["alive/persistence.js", "alive/batch.js", "alive/pairs.js", "alive/alive.js"]
 ALIVE_STYLES = ["live/live.css", "alive/alive.css"]
 # Changes of the templates of the theme, each with what it is for: a theme that no longer needs one is noticed.
 ONE_FONT = "icons come from a font, and not from a script of 1.5 MB"
@@ -155,6 +158,7 @@ def copy_live(app: Any) -> None:
     """Put the scripts of some pages into the book. (From a folder `_static` they would be run by every page.)"""
     for folder in (paths.LIVE, paths.ALIVE):
         shutil.copytree(folder, Path(app.outdir) / "_static" / folder.name, dirs_exist_ok=True)
+    shutil.copyfile(D3, Path(app.outdir) / "_static" / D3_NAME)
 
 
 def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
@@ -198,23 +202,41 @@ def box_figures(document: nodes.document) -> None:
             box += image
 
 
-def panels(drawing: Path) -> list[list[int]]:
-    """Return the parts in which a narrow page shows a drawing; see :func:`sgdnoise.report.panels`."""
+def noted(drawing: Path, what: str) -> str:
+    """Return what a drawing of a notebook says of itself: its panels, the height of its letters."""
     if drawing.suffix != ".svg":
-        return []
-    known = re.search(r'data-panels="([^"]+)"', drawing.read_text(encoding="utf-8")[:2000])
-    return [[int(number) for number in part.split()] for part in known[1].split(",")] if known else []
+        return ""
+    known = re.search(rf'data-{what}="([^"]+)"', drawing.read_text(encoding="utf-8")[:2000])
+    return known[1] if known else ""
+
+
+def open_box(self: Any, node: figure_box) -> None:
+    """Begin the box of a figure; it notes the smallest letters and the width of the drawing, which tests look at."""
+    drawing = Path(self.builder.srcdir) / node["uri"]
+    width = (
+        re.search(r'viewBox="0 0 ([\d.]+)', drawing.read_text(encoding="utf-8")[:2000])
+        if drawing.suffix == ".svg"
+        else None
+    )
+    letters = noted(drawing, "letters")
+    about = f' data-letters="{letters}" data-width="{width[1]}"' if letters and width else ""
+    self.body.append(f'<div class="figure-box pst-scrollable-table-container"{about}>')
 
 
 def close_box(self: Any, node: figure_box) -> None:
-    """End the box of a figure: on a phone its panels stand one below the other, each a view of the same file."""
+    """End the box of a figure: on a phone its panels stand one below the other, each a view of the same file.
+
+    See :func:`sgdnoise.report.panels`.
+    """
     uri = node["uri"]
     file = f"{self.builder.imgpath}/{self.builder.images.get(uri, '')}"
-    for number, (x, y, width, height) in enumerate(panels(Path(self.builder.srcdir) / uri)):
+    parts = filter(None, noted(Path(self.builder.srcdir) / uri, "panels").split(","))
+    for number, part in enumerate(parts):
+        x, y, width, height = map(int, part.split())
         look = f"aspect-ratio: {width} / {height}; max-width: {round(1.6 * width)}px"
         alt = self.attval(node["alt"]) if number == 0 else ""
         view = f"{file}#svgView(viewBox({x},{y},{width},{height}))"
-        self.body.append(f'<img class="panel" src="{view}" style="{look}" alt="{alt}"/>')
+        self.body.append(f'<img class="panel" src="{view}" style="{look}" data-width="{width}" alt="{alt}"/>')
     self.body.append("</div>")
 
 
@@ -301,8 +323,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("env-get-updated", number_figures, priority=900)  # after Sphinx has given its own
     app.connect("doctree-resolved", change_elements)
     app.connect("build-finished", finish)
-    box = '<div class="figure-box pst-scrollable-table-container">'
-    app.add_node(figure_box, html=(lambda self, _: self.body.append(box), close_box))
+    app.add_node(figure_box, html=(open_box, close_box))
     app.add_node(nodes.entry, override=True, html=(open_entry, lambda self, node: type(self).depart_entry(self, node)))
     closed = lambda self, node: type(self).depart_citation(self, node)  # noqa: E731
     app.add_node(nodes.citation, override=True, html=(open_citation, closed))

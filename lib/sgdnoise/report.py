@@ -25,6 +25,10 @@ from sgdnoise.plotting import DRAWN
 
 COLUMN = 768.0  # pixels, the width of a figure in the book on a screen of 1280
 SMALLEST = 11.3  # pixels, the height of the smallest letters there
+PHONE = 343.0  # pixels, the width of a figure on a phone
+READABLE = 11.0  # pixels, the least height of letters there
+LARGEST = 10.5  # points, to which letters are made larger for a phone
+NARROW = 3.5  # inches, the width of a drawing for it
 MIME = "application/vnd.sgdnoise+json"
 ABOUT = {
     "panel": "number of the panel, from left to right and from top to bottom",
@@ -50,22 +54,60 @@ def publish(name: str, figure: Figure) -> None:
     import matplotlib.pyplot as plt
 
     table = numbers(name, figure)
-    enlarge(figure)
-    svg, png = io.BytesIO(), io.BytesIO()
-    # The same figure, the same bytes; without a ground, which is that of the page, light or dark.
-    figure.savefig(svg, format="svg", bbox_inches="tight", metadata={"Date": None}, transparent=True)
+    give_numbers(figure)
+    enlarge(figure, SMALLEST * 72 * float(figure.get_figwidth()) / COLUMN)
+    figure.draw_without_rendering()  # panels are where their letters leave room
+    widest = max((float(part.split()[2]) for part in filter(None, panels(figure).split(","))), default=0.0)
+    enlarge(figure, min(READABLE * widest / PHONE, LARGEST))
+    drawing, png = drawn(figure), io.BytesIO()
     figure.set_layout_engine("none")  # the picture has the layout of the drawing, which need not be found again
     figure.savefig(png, format="png", bbox_inches="tight")
-    vectors = compact(svg.getvalue().decode()).replace("<svg ", f'<svg data-panels="{panels(figure)}" ', 1)
+    least, smallest, parts = letters(figure), points(figure), panels(figure)
+    if not parts and PHONE * smallest < READABLE * 72 * figure.get_tightbbox().width:
+        drawing, parts = with_narrow(drawing, figure)
+    vectors = drawing.replace("<svg ", f'<svg data-panels="{parts}" data-letters="{smallest:.2f}" ', 1)
     shown = {"image/svg+xml": vectors, "image/png": base64.b64encode(small(png)).decode()}
     netcdf = base64.b64encode(table.to_netcdf(engine="scipy")).decode() if table.sizes["row"] else ""
-    tell("figure", name, f"Figure {name!r}", shown, netcdf=netcdf, letters=letters(figure))
+    tell("figure", name, f"Figure {name!r}", shown, netcdf=netcdf, letters=least)
     plt.close(figure)  # otherwise Jupyter would show it again
 
 
-def enlarge(figure: Figure) -> None:
-    """Make letters larger that would be too small where the figure is as wide as a page."""
-    least = SMALLEST * 72 * float(figure.get_figwidth()) / COLUMN
+def drawn(figure: Figure) -> str:
+    """Return a figure as vectors: the same figure, the same bytes; without a ground, which is that of the page."""
+    svg = io.BytesIO()
+    figure.savefig(svg, format="svg", bbox_inches="tight", metadata={"Date": None}, transparent=True)
+    return compact(svg.getvalue().decode())
+
+
+def give_numbers(figure: Figure) -> None:
+    """Give every panel numbers and name of its y axis, also where it shares them: on a phone it stands alone."""
+    for axes in figure.axes:
+        shared = axes.get_shared_y_axes().get_siblings(axes)
+        if len(shared) > 1 and axes.yaxis.get_ticks_position() != "right":
+            axes.tick_params("y", labelleft=True)
+            axes.set_ylabel(axes.get_ylabel() or next(filter(None, (other.get_ylabel() for other in shared)), ""))
+
+
+def with_narrow(drawing: str, figure: Figure) -> tuple[str, str]:
+    """Draw a figure that cannot be cut once more for a phone, in the same file, below what a page shows of it.
+
+    Returns the file and the part of it for a phone, as :func:`panels` does. The letters are there once.
+    """
+    below = 20 + figure.get_tightbbox().height * 72
+    figure.set_layout_engine("constrained")
+    figure.set_size_inches(NARROW, figure.get_figheight())
+    known = set(re.findall(r'<path id="([^"]+)"', drawing))
+    narrow = re.sub(r'<path id="([^"]+)"[^>]*/>\n?', lambda path: "" if path[1] in known else path[0], drawn(figure))
+    narrow = narrow[narrow.index("<svg ") :].replace("<svg ", f'<svg y="{below:.0f}" ', 1)
+    narrow = re.sub(r'( (?:width|height)="[\d.]+)pt"', r'\1"', narrow, count=2)  # in the units of the whole drawing
+    box = figure.get_tightbbox()
+    pad = 2 * float(mpl.rcParams["savefig.pad_inches"])
+    part = f"0 {below:.0f} {72 * (box.width + pad):.0f} {72 * (box.height + pad):.0f}"
+    return drawing.replace("</svg>", f"{narrow}</svg>"), part
+
+
+def enlarge(figure: Figure, least: float) -> None:
+    """Make letters larger that are below a height, in points."""
     for axes in (axes for outer in figure.axes for axes in (outer, *outer.child_axes) if isinstance(axes, Axes)):
         for which, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
             if any(float(tick.label1.get_fontsize()) < least for tick in axis.get_major_ticks()):
@@ -75,34 +117,31 @@ def enlarge(figure: Figure) -> None:
             text.set_fontsize(least)
 
 
+def points(figure: Figure) -> float:
+    """Return the height of the smallest letters of a figure, in points."""
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    return min((float(text.get_fontsize()) for text in texts), default=COLUMN)
+
+
 def letters(figure: Figure) -> float:
     """Return the height of the smallest letters of a figure, in pixels, where it is as wide as a page."""
-    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    shown = COLUMN / (72 * figure.get_tightbbox().width)
-    return round(min((float(text.get_fontsize()) for text in texts), default=COLUMN) * shown, 2)
+    return round(points(figure) * COLUMN / (72 * figure.get_tightbbox().width), 2)
 
 
 def panels(figure: Figure) -> str:
     """Return the parts of a drawing that a narrow page shows one below the other: x, y, width and height of each.
 
-    The drawing is cut where nothing is, into rows and these into columns. Panels stay together where one has the
-    numbers of both axes, and with their scale of colours.
+    The drawing is cut where nothing is, into rows and these into columns. Panels stay together where the lower one has
+    the numbers of both, and a scale of colours with the panel beside it.
     """
     whole, inch = figure.get_tightbbox(), figure.dpi
     pad = float(mpl.rcParams["savefig.pad_inches"])
     drawn = [axes for axes in figure.axes if axes.get_visible()]
     groups = {axes: axes for axes in drawn}  # each panel, and the first one of those that it stays with
     for one, other in itertools.combinations(drawn, 2):
-        here, there = one.get_position(), other.get_position()
-        lent = [
-            one.get_shared_x_axes().joined(one, other)
-            and np.isclose(here.x0, there.x0)
-            and _bare(one.xaxis, other.xaxis),
-            one.get_shared_y_axes().joined(one, other)
-            and np.isclose(here.y0, there.y0)
-            and _bare(one.yaxis, other.yaxis),
-        ]
-        if any(lent) or any(getattr(axes, "_colorbar", None) for axes in (one, other)):
+        shared = one.get_shared_x_axes().joined(one, other) and _bare(one.xaxis, other.xaxis)
+        below = shared and np.isclose(one.get_position().x0, other.get_position().x0)
+        if below or _scale_of(other) is one:
             groups |= {axes: groups[one] for axes in drawn if groups[axes] is groups[other]}
     parts: list[list[Artist]] = [
         [axes for axes in drawn if groups[axes] is first] for first in dict.fromkeys(groups.values())
@@ -115,6 +154,12 @@ def panels(figure: Figure) -> str:
     corner = (whole.x0 - pad, whole.y1 + pad)
     rows = [(box.x0 - corner[0], corner[1] - box.y1, box.width, box.height) for box in cells]
     return ", ".join(f"{72 * x - 4:.0f} {72 * y - 4:.0f} {72 * w + 8:.0f} {72 * h + 8:.0f}" for x, y, w, h in rows)
+
+
+def _scale_of(axes: Axes) -> Axes | None:
+    """Return the panel beside a scale of colours: of those to which it belongs, the last one."""
+    parents = getattr(axes, "_colorbar_info", {}).get("parents", [None])
+    return parents[-1]  # type: ignore[no-any-return]
 
 
 def _bare(*pair: Axis) -> bool:
@@ -162,24 +207,42 @@ def numbers(name: str, figure: Figure) -> xr.Dataset:
 def compact(svg: str) -> str:
     r"""Return a drawing without indentation, and with coordinates to a hundredth of a point, which no eye resolves.
 
-    >>> compact('<g>\n  <path d="M 1.23456 2 \nL 3.10049 4"/>\n</g>')
-    '<g>\n<path d="M 1.23 2 L 3.1 4"/>\n</g>'
+    >>> compact('<g>\n  <path d="M 1.23456 2 \nL 3.10049 4.5 L 3 4 z" x="0.1234"/>\n</g>')
+    '<g>\n<path d="M1.23 2l1.87 2.5-.1-.5z" x="0.12"/>\n</g>'
     """
+    svg = re.sub(r'(?<= d=")[^"]*', lambda path: relative(path[0]), svg)
+    svg = re.sub(r'(?<= [xy]=")\d+\.\d{3,}', lambda number: f"{round(float(number[0]), 2):g}", svg)
+    return re.sub(r"\n\s+", "\n", svg)
 
-    def shorter(coordinates: re.Match[str]) -> str:
-        numbers = re.sub(r"\d+\.\d{3,}", lambda number: f"{round(float(number[0]), 2):g}", coordinates[0])
-        return " ".join(numbers.split())
 
-    return re.sub(r"\n\s+", "\n", re.sub(r'(?<= [dxy]=")[^"]*', shorter, svg))
+def relative(path: str) -> str:
+    """Return a path of SVG with each step from the end of the last one, in hundredths."""
+    parts, before, here, start = [], "", [0, 0], [0, 0]
+    for command, arguments in re.findall(r"([MLQCz])([^MLQCz]*)", path):
+        ends = [round(100 * float(number)) for number in arguments.split()]
+        if command == "z":
+            here = start
+        steps = ends if command == "M" else [end - here[i % 2] for i, end in enumerate(ends)]
+        words = "".join(f"{'' if step < 0 else ' '}{_hundredths(step)}" for step in steps)
+        letter = command if command in "Mz" else command.lower()
+        parts.append(words if letter == before != "M" else letter + words.removeprefix(" "))
+        here, before = ends[-2:] or here, letter
+        start = here if command == "M" else start
+    return "".join(parts)
+
+
+def _hundredths(number: int) -> str:
+    text = f"{number / 100:.9g}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
 def small(png: io.BytesIO) -> bytes:
-    """Return a picture reduced to 256 colours, visually the same, in at most half the bytes."""
+    """Return a picture reduced to 128 colours, visually the same, in at most half the bytes."""
     from PIL import Image
 
     out = io.BytesIO()
     with Image.open(png) as picture:
-        picture.convert("RGB").quantize(256).save(out, "png", optimize=True, dpi=picture.info["dpi"])
+        picture.convert("RGB").quantize(128).save(out, "png", optimize=True, dpi=picture.info["dpi"])
     return out.getvalue()
 
 
