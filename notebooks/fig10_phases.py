@@ -125,7 +125,7 @@ drawn = plotting.curve(axes, many, exact, fmt="k-", name=r"$\alpha_c$")
 look = {"color": "k", "fillstyle": "none", "markersize": 7, "name": "linear programs"}
 asked = plotting.curve(axes, deltas, border, border_error, fmt="o", **look)
 plotting.label(drawn, r"$\alpha_c(\Delta)$", at=10, offset=(6, 4))
-plotting.label(asked, "linear programs", offset=(0, 8))
+plotting.label(asked, "linear programs", at=1, offset=(8, 6))
 for name, (alpha, delta, phase) in choices.items():
     look = {"color": colors[phase], "markersize": 9, "name": f"{name} ({phase})"}
     point = plotting.curve(axes, [delta], [alpha], fmt="*", **look)
@@ -188,7 +188,7 @@ claim(
 # Stars: every choice of parameters in the paper, in the colour of the phase that the paper gives it.
 # ```
 #
-# Measured with so few features, the border lies {glue:text}`excess` per cent above the limit of many.
+# Measured with so few features, the border differs from the limit of many by {glue:text}`excess` per cent.
 #
 # :::{admonition} What was found
 # :class: found

@@ -208,7 +208,8 @@ glue("most_of", observables[most[0]])
 # :class: found
 # - SGD at a small learning rate converges to the minimum of GD with ridge $\lambda/b$: paired by data set, their
 #   magnetisations differ by at most {glue:text}`gap`, compared with {glue:text}`spread` between SGD at $b=0.1$ and GD
-#   at $\lambda$.
+#   at $\lambda$. The noise of the finite step is most visible in the {glue:text}`most_of`, where {glue:text}`most` per
+#   cent of the effect is missing.
 # - A comparison of batch sizes at fixed ridge changes the noise and the minimised function. With a gradient that is
 #   averaged over the batch, only the noise changes.
 # :::

@@ -23,25 +23,27 @@
 # on this page, without a server, and gives the same numbers as `sgdnoise.simulate` with the same seed.
 #
 # <section id="live" class="live" aria-label="Live simulation" hidden></section>
-# <noscript><p>The simulation needs scripts; <a href="#the-same-printed">the same, printed</a>, is below.</p></noscript>
+# <noscript><p>The simulation needs JavaScript; <a href="#the-same-printed">a printed one</a> is below.</p></noscript>
 #
 # The thin line is the simulation. The thick one is dynamical mean-field theory ({doc}`/book/dmft`) for the same
-# setting. It was solved without momentum, where training settles, and for shuffled epochs at one learning rate of each
-# phase; elsewhere the simulation stands alone. Earlier runs stay as faint lines, and every finished run adds its point
-# to the two plots against the batch fraction.
-# Displacement is $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which in a stationary state is $C(t_w,t_w)-C(t,t_w)$; response and
-# displacement are counted from $t_w=$ {glue:text}`wait_unsat` (UNSAT) or {glue:text}`wait_sat` (SAT).
+# setting, solved with few sample paths, so it has a small scatter of its own. A single pair of small networks scatters
+# more about it. The theory was solved without momentum, where training settles, and for shuffled epochs at one learning
+# rate of each phase; elsewhere the simulation stands alone. Earlier runs stay as faint lines, and every finished run
+# adds its point to the two plots against the batch fraction. Displacement is $B(t,t_w)=|w(t)-w(t_w)|^2/2N$, which in a
+# stationary state is $C(t_w,t_w)-C(t,t_w)$; response and displacement are counted from $t_w=$ {glue:text}`wait_unsat`
+# (UNSAT) or {glue:text}`wait_sat` (SAT).
 #
 # ## Things to try
 #
-# - **Where the noise comes from.** Without persistence, in the UNSAT phase, move the batch fraction from one end to the
-#   other, and let each run finish. The maximum of the distance appears in the plot against $b$: a full batch has no
-#   noise, and a small batch exerts a weak force.
+# - **Where the noise comes from.** Set the persistence to "none". In the UNSAT phase, move the batch fraction from one
+#   end to the other, and let each run finish. The maximum of the distance appears in the plot against $b$: a full batch
+#   has no noise, and a small batch exerts a weak force.
 # - **What memory does.** Raise the persistence $\tau$. The batch is then remembered for a time $b\tau$, the networks
 #   drift further apart, and the FDT plot bends: there is no single slope, hence no single temperature.
-# - **What the learning rate does.** Without persistence the slope of the FDT plot grows with $dt$. A rate that is too
-#   large makes training diverge, and the page says so.
-# - **What momentum does.** Raise $\beta$: the temperature grows as $1/(1-\beta)$ ({doc}`/notebooks/momentum`).
+# - **What the learning rate does.** Without persistence the slope of the FDT plot grows with $dt$. A full batch with
+#   $dt=0.4$ no longer settles, and the page says so.
+# - **What momentum does.** Raise $\beta$: at fixed $dt$ the temperature grows roughly as $1/(1-\beta)$
+#   ({doc}`/notebooks/momentum`).
 # - **What shuffling does.** Choose shuffled epochs: every epoch splits the samples at random into $1/b$ equal batches
 #   and uses each sample once. Compare with random batches of the same $b$: the two networks stay closer together
 #   ({doc}`/notebooks/shuffled_epochs`).

@@ -26,9 +26,10 @@
 # samples only through a sum of many small terms, and each sample feels the weights only through a sum of many small
 # terms. Sums of many small terms are Gaussian, and a Gaussian is known when its mean and its covariance are known. So
 # it is enough to follow *one* weight and *one* sample, in a noise that has the right covariance
-# {cite:p}`mezard1987spin,georges1996dynamical`. Two things need care. What one left out comes back later: a **memory**.
-# And the noise knows a little of the very variable that it acts on, because the others have answered to it: a
-# **response**. This page shows the two, each in a case where nothing is hidden.
+# {cite:p}`mezard1987spin,georges1996dynamical`. Two things need care. Whatever we leave out comes back later as a
+# **memory**. And the noise is not quite independent of the variable on which it acts, because the other variables have
+# responded to that variable; a **response** function describes this. This page shows both, each in a case where you can
+# follow every step.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -68,37 +69,38 @@ blue, red, green = (plotting.COLORS[name] for name in ("blue", "red", "green"))
 #
 # $$
 # \begin{aligned}
-# x(t+1) &= x(t) - dt\,[\,a\,x(t) - k\,y(t)\,], \\
-# y(t+1) &= y(t) - dt\,[\,e\,y(t) - k\,x(t)\,], \qquad y(0) = 0 .
+# x(t+1) &= x(t) - dt\,[\,k_x\,x(t) - J\,y(t)\,], \\
+# y(t+1) &= y(t) - dt\,[\,k_y\,y(t) - J\,x(t)\,], \qquad y(0) = 0 .
 # \end{aligned}
 # $$ (eq-toy)
 #
-# Suppose that we care for $x$ only. The second equation can be solved for $y$: it is the sum of what $x$ did to it,
-# each contribution faded by $(1-e\,dt)$ a step. Put into the first,
+# Suppose we only care about $x$. The second equation can be solved for $y$: it is the sum of everything that $x$ did to
+# it, and each contribution fades by a factor $1-k_y\,dt$ per step. Substituting it into the first equation gives
 #
 # $$
 # \begin{gathered}
-# x(t+1) = x(t) - dt\,a\,x(t) + dt\sum_{u<t} K(t-u)\,x(u), \\
-# K(n) = k^2\,dt\,(1-e\,dt)^{n-1} .
+# x(t+1) = x(t) - dt\,k_x\,x(t) + dt\sum_{u<t} K(t-u)\,x(u), \\
+# K(n) = J^2\,dt\,(1-k_y\,dt)^{n-1} .
 # \end{gathered}
 # $$ (eq-toy-memory)
 #
-# One variable is gone and nothing is lost. The price is that $x$ now depends on its own past, through the *memory
-# kernel* $K$. It says how strongly what $x$ was $n$ steps ago pulls on it now: it went into $y$ then, and comes out of
-# $y$ now. A slow $y$ remembers for long; with $K=0$ the motion of $x$ would be that without $y$.
+# This is still exact, although $y$ has been eliminated. The price is that $x$ now depends on its own past, through the
+# *memory kernel* $K$. It tells how strongly the value of $x$ of $n$ steps ago acts on $x$ now: that value was passed to
+# $y$ then and comes back from $y$ now. A slow $y$ remembers for a long time. With $K=0$, $x$ would move as if $y$ were
+# not there.
 
 # %%
-dt, a, e, k = 0.1, 1.0, 0.5, 0.6
+dt, kx, ky, J = 0.1, 1.0, 0.5, 0.6
 steps = 80
 x, y = np.ones(steps + 1), np.zeros(steps + 1)
 for t in range(steps):
-    x[t + 1] = x[t] - dt * (a * x[t] - k * y[t])
-    y[t + 1] = y[t] - dt * (e * y[t] - k * x[t])
+    x[t + 1] = x[t] - dt * (kx * x[t] - J * y[t])
+    y[t + 1] = y[t] - dt * (ky * y[t] - J * x[t])
 
-kernel = k**2 * dt * (1 - e * dt) ** np.arange(steps)  # K(1), K(2), ...
+kernel = J**2 * dt * (1 - ky * dt) ** np.arange(steps)  # K(1), K(2), ...
 alone = np.ones(steps + 1)
 for t in range(steps):
-    alone[t + 1] = alone[t] - dt * a * alone[t] + dt * kernel[:t][::-1] @ alone[:t]
+    alone[t + 1] = alone[t] - dt * kx * alone[t] + dt * kernel[:t][::-1] @ alone[:t]
 
 # %% tags=["hide-input"]
 # Draw the toy and its kernel.
@@ -112,7 +114,7 @@ plotting.curve(left, time, y, fmt="--", color=green, label="$y$, left out")
 plotting.curve(
     left,
     time,
-    (1 - dt * a) ** np.arange(steps + 1),
+    (1 - dt * kx) ** np.arange(steps + 1),
     fmt=":",
     color="0.5",
     label="$x$ without $y$",
@@ -133,7 +135,7 @@ glue("toy_gap", f"{np.abs(x - alone).max():.0e}")
 #   memory, the dashed y that was left out, and a dotted line of x without y. Right, the memory kernel against how long
 #   ago, an exponential.
 # ---
-# The two numbers of {eq}`eq-toy` with $a=1$, $e=0.5$, $k=0.6$, $x(0)=1$ and $dt=0.1$. Left: $x$ computed with $y$
+# The two numbers of {eq}`eq-toy` with $k_x=1$, $k_y=0.5$, $J=0.6$, $x(0)=1$ and $dt=0.1$. Left: $x$ computed with $y$
 # (line) and from {eq}`eq-toy-memory` without it (points), which differ by at most {glue:text}`toy_gap`; dashed: $y$;
 # dotted: what $x$ would be without $y$. Right: the kernel.
 # ```
@@ -352,9 +354,9 @@ glue("taken_out", size["taken_out"])
 # equality. Gradient descent, $\alpha=3$, $\Delta=\lambda=\kappa=1$, $dt=0.1$.
 # ```
 #
-# The answer is not small: a sample ends up to {glue:text}`largest` nearer to the margin than if it had not been
-# trained on. A theory without responses would take the training set for new data. What is left between network and
-# theory, {glue:text}`miss` per cent of the answer, is the finite size.
+# The answer is not small: a sample ends up to {glue:text}`largest` nearer to the margin than if it had not been trained
+# on. Without the response term the theory would treat the training set as if it were unseen data. What is left between
+# network and theory, {glue:text}`miss` per cent of the answer, is the finite size.
 #
 # ## What the kernels look like
 
@@ -389,7 +391,7 @@ for (name, (R, Gamma, M)), color, style in zip(
     plotting.curve(panels[2], lag, M[wait:, wait] / M[wait, wait], **look)
 panels[0].set(ylabel="response $R(t,t')$", ylim=(0, None))
 panels[1].set(ylabel=r"memory $-\Gamma(t,t')/dt$")
-panels[2].set(ylabel="noise $M(t,t')/M(t',t')$", ylim=(0, None))
+panels[2].set(ylabel="forces $M(t,t')/M(t',t')$", ylim=(0, None))
 for axes in panels:
     axes.set(xlabel="lag $t-t'$", xlim=(0, 3))
 panels[0].legend()
@@ -407,22 +409,22 @@ glue("noise_psgd", f"{long:.2f}")
 # name: fig-kernels
 # alt: >-
 #   Three panels against the lag, each with a line for GD, SGD and persistent SGD: the response of the weights, the
-#   memory kernel, and the covariance of the noise over its value at lag zero.
+#   memory kernel, and the covariance of the forces divided by its value at lag zero.
 # ---
 # The kernels of the theory from $t'=4$ on: response of the weights to a push, memory that the samples provide, and
-# covariance of the noise over its value at lag zero. $\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$; SGD with
+# covariance of the forces divided by its value at lag zero. $\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$; SGD with
 # $b=0.3$, p-SGD with $b=0.3$ and $\tau=2$.
 # ```
 #
-# One step on, the noise of vanilla SGD keeps {glue:text}`noise_sgd` of its variance, about $b$: the samples are the
-# same, but the batch is another. That of p-SGD keeps {glue:text}`noise_psgd`, because the batch is nearly the same
-# too, and goes on to be so for a time $b\tau$. Under gradient descent the forces have a covariance too, although
-# nothing changes at random from step to step: they are random because the data are. The response decays more slowly
-# with batches, because a batch pulls back with a fraction $b$ of the force.
+# After one step the covariance of the forces of vanilla SGD has fallen to {glue:text}`noise_sgd`, close to $b$ (these
+# curves come from one population of paths and are not exact): the samples are the same, but the batch is a new one. In
+# p-SGD it is still {glue:text}`noise_psgd`, because the batch is nearly the same too, and it remains so for a time
+# $b\tau$. Under gradient descent nothing changes at random from step to step; its forces are random only because the
+# data are. The response decays more slowly with batches, because a batch pulls back with a fraction $b$ of the force.
 #
 # :::{admonition} What was found
 # :class: found
-# - What is left out of a system comes back as a memory of the past and as a noise.
+# - Variables that are eliminated from a system come back as a memory of the past and as a noise.
 # - A sample feels a Gaussian field and the answer to its own pulls. In real networks that answer is what the theory
 #   says, to {glue:text}`miss` per cent at this size.
 # - Everything that the theory needs is three functions of two times, $R$, $\Gamma$ and $M$, and one pass through time

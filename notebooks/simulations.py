@@ -19,11 +19,11 @@
 # gradient descent converges, and what a run costs.
 # :::
 #
-# The theory describes infinitely many weights; a simulation has $N$ of them. May we compare a figure with $N = 750$
-# with a curve for $N = \infty$? We can measure the answer: train at several sizes and see how the difference shrinks.
-# An average over data sets $x_N$ should approach its limit as $x_\infty + a/N$, and the scatter between data sets
-# should shrink as $1/\sqrt N$. The scatter is by far the larger of the two: with $n$ data sets the error of the mean is
-# about $1/\sqrt{nN}$, while the correction is about $1/N$.
+# The theory describes infinitely many weights; a simulation has $N$ of them. Can a simulation at $N = 750$ be compared
+# with a curve for $N = \infty$? To find out, we train at several sizes and see how the difference shrinks. We assume
+# that an average over data sets approaches its limit as $x_\infty + x_1/N$. The scatter between data sets should shrink
+# as $1/\sqrt N$, and it is by far the larger of the two: with $n$ data sets the error of the mean is about
+# $1/\sqrt{nN}$, while the correction is about $1/N$.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -52,8 +52,8 @@ sizes, data_sets = {
 # In the UNSAT phase ($\alpha = 6$, $\Delta = \lambda = 1$, vanilla SGD with $b = 0.3$ at $dt = 0.1$) two replicas run
 # to their stationary state, and we average over $5 < t \le 10$. In the SAT phase ($\alpha = \Delta = 0.5$, $\lambda =
 # 0$, p-SGD with $b = 0.3$, $\tau = 2$ at $dt = 0.2$) they run until the squared stochastic gradient over $bN$ falls to
-# $10^{-10}$. For each data set we keep four numbers: the magnetisation $m$, the norm $q$, the distance $d$ between the
-# replicas, and the fraction $c$ of samples inside the margin.
+# $10^{-10}$. For each data set we keep four numbers: the magnetisation $m$, the squared norm $q$, the distance $d$
+# between the replicas, and the fraction $c$ of samples inside the margin.
 
 # %%
 NAMES = {"magnetization": "m", "norm": "q", "distance": "d", "unsatisfied": "c"}
@@ -145,8 +145,8 @@ glue("sizes", ", ".join(map(str, sizes)))
 #   Eight panels of an observable against one over N, four for the UNSAT and four for the SAT phase: points with error
 #   bars, one for each network size, and the straight line fitted to them.
 # ---
-# Magnetisation, norm, distance and unsatisfied fraction against $1/N$ for $N =$ {glue:text}`sizes`, with two standard
-# errors, and the straight line $x_\infty + a/N$ that fits them best.
+# Magnetisation, squared norm, distance and unsatisfied fraction against $1/N$ for $N =$ {glue:text}`sizes`, with two
+# standard errors, and the straight line $x_\infty + x_1/N$ that fits them best.
 # ```
 
 # %% tags=["hide-input"]
@@ -189,16 +189,19 @@ glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}")
 
 # %% [markdown]
 # If the straight line is right, the misfit is about {glue:}`freedom`, the number of sizes minus two. The most
-# significant correction is the one of {glue:text}`largest`. In the UNSAT phase the largest correction at the paper's
-# $N=750$ amounts to {glue:text}`visible` standard errors of a mean over its 100 data sets.
+# significant of the eight corrections is that of {glue:text}`largest`. Most of the others are compatible with zero: the
+# law $1/N$ is assumed here, and not contradicted, rather than seen. In the UNSAT phase the largest correction at the
+# paper's $N=750$ amounts to {glue:text}`visible` standard errors of a mean over its 100 data sets.
 #
 # The SAT phase has a further finite-size effect, which comes from the stopping rule. The rule uses the gradient of the
 # *batch*. In a batch about $b\,c\,\alpha N$ samples still have a force. If that number is small, there will be a step
 # at which no sample of the batch has one; the stochastic gradient is then exactly zero, and the run stops too early.
 # With $c$ from the table, there is one such sample for every {glue:text}`per_pull` features. If the samples enter and
 # leave the batch independently, the probability of a zero gradient falls exponentially with $N$, by a factor $e$ for
-# every additional {glue:text}`per_pull` features or somewhat fewer. Accidental stops are therefore common for a hundred
-# features and very rare for a thousand.
+# every additional {glue:text}`per_pull` features or somewhat fewer. At short persistence accidental stops are therefore
+# common for a hundred features and very rare for a thousand. A long persistence makes them more likely, because a
+# batch without forces then stays in place for many steps; {doc}`/notebooks/fig07_stopping` measures how large a network
+# has to be.
 #
 # ## The largest learning rate of gradient descent
 #
@@ -246,10 +249,10 @@ display(Markdown("\n".join(lines)))
 #
 # :::{admonition} What was found
 # :class: found
-# - The visibility of corrections of order $1/N$ depends on the number of data sets. In the UNSAT phase the largest
-#   correction at $N=750$ is {glue:text}`visible` standard errors of a mean over 100 data sets.
-# - In the SAT phase small networks can stop by accident, when no sample of the batch has a force. For a thousand
-#   features that is unlikely.
+# - Whether you notice a correction of order $1/N$ depends on how many data sets you average. In the UNSAT phase the
+#   largest correction at $N=750$ is {glue:text}`visible` standard errors of a mean over 100 data sets.
+# - In the SAT phase small networks can stop by accident, when no sample of the batch has a force. At short persistence
+#   that is unlikely for a thousand features.
 # - Gradient descent converges only below a largest learning rate. Above it an oscillation remains that looks like a
 #   plateau; the library reports it.
 # :::

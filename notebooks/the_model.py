@@ -20,14 +20,14 @@
 # *persistent* means: for how long a batch is remembered.
 # :::
 #
-# A one-layer network learns to separate two Gaussian clouds. Such a simple network has a convex loss, so two runs on
-# the same data from the same start differ only through their batches. (If the data are separable, many minima have zero
-# loss, and the start also decides which one is reached.) This page introduces the data, the loss and the three
-# algorithms, and shows what training looks like with each.
+# A one-layer network learns to separate two Gaussian clouds. Its loss is convex. With a ridge it has a single minimum,
+# so whatever distinguishes two late runs comes from their batches and not from the landscape. (If the data are
+# separable and there is no ridge, many minima have zero loss, and the start also decides which one is reached.) This
+# page introduces the data, the loss and the three algorithms, and shows what training looks like with each.
 #
 # ## Data and loss
 #
-# There are $P = \alpha N$ samples with $N$ features and labels $y_\mu = \pm 1$,
+# There are $P = \alpha N$ samples ($M$ in the paper) with $N$ features and labels $y_\mu = \pm 1$,
 #
 # $$
 # x_\mu = y_\mu \frac{v}{\sqrt N} + \sqrt{\Delta}\, z_\mu , \qquad
@@ -87,10 +87,13 @@ size = {
 # $$ (eq-update)
 #
 # where $s_\mu(t) = 1$ if sample $\mu$ is in the batch. Gradient descent (GD) takes them all. Vanilla SGD
-# {cite:p}`bottou1999online` tosses a coin of bias $b$ for each sample at each step. Persistent SGD (p-SGD)
-# {cite:p}`mignacco2020dynamical` lets a sample that is out come back at rate $1/\tau$, and one that is in leave at rate
-# $(1-b)/(b\tau)$: the same batch size $b$ on average, but the batch changes slowly. It was designed to remain noisy in
-# the limit of continuous time, $dt\to0$, in which the noise of vanilla SGD vanishes.
+# {cite:p}`bottou1999online` puts each sample into the batch with probability $b$, independently at each step. In
+# persistent SGD (p-SGD) {cite:p}`mignacco2020dynamical` a sample that is out comes back at rate $1/\tau$, and one that
+# is in leaves at rate $(1-b)/(b\tau)$: the batch has the same size $b$ on average but changes slowly. It was designed
+# to remain noisy in the limit of continuous time, $dt\to0$, in which the noise of vanilla SGD vanishes.
+#
+# The gradient is a *sum* over about $b\alpha N$ samples, each with a factor $1/\sqrt N$. The Hessian of the loss
+# therefore has eigenvalues of order one, and useful learning rates $dt$ are of order one or a little below.
 #
 # Each is a chain with two states for each sample, started with a fraction $b$ of the samples in the batch. In steps of
 # $dt$ the rates of p-SGD can be used in two ways. The paper does not say which it uses. We use the first, Euler's,
@@ -153,7 +156,7 @@ glue("realisations", size["realisations"])
 # ```
 
 # %% tags=["hide-input", "claims"]
-# Note the numbers of the text.
+# Numbers quoted in the text.
 final = {
     label: run.sel(time=slice(7.0, None)).mean("time") for label, run in runs.items()
 }
@@ -248,7 +251,7 @@ panels[0].set_ylabel(r"$\langle s(t)s(0)\rangle - b^2$")
 panels[0].legend()
 publish("autocorrelation", figure)
 for embedding, deviations in misfit.items():
-    glue(f"worst_{embedding}", f"{np.abs(deviations).max():.1f}")
+    glue(f"scatter_{embedding}", f"{np.sqrt(np.mean(np.square(deviations))):.2f}")
 glue("points", np.size(misfit["exact"]))
 
 # %% tags=["hide-input", "claims"]
@@ -276,8 +279,8 @@ claim("sampling-autocorrelation", f"sampled over predicted: {words}", ratios)
 # $b(1-b)e^{-t/(b\tau)}$, {eq}`eq-autocorrelation`.
 # ```
 #
-# Of {glue:text}`points` sampled values of each embedding, the farthest from its own law lies
-# {glue:text}`worst_exact` (exact) and {glue:text}`worst_euler` (Euler) standard errors away.
+# The {glue:text}`points` sampled values of each embedding scatter about its own law, in units of their standard error,
+# with a root mean square of {glue:text}`scatter_exact` (exact) and {glue:text}`scatter_euler` (Euler); one is expected.
 #
 # :::{admonition} What was found
 # :class: found
