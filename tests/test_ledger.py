@@ -177,10 +177,11 @@ def test_seeds_stand_side_by_side():
     assert "| `e` | not run | +4.0 | holds |" in text
     assert "Of 4 claims that were tested with all 2 seeds, 2 are decided in the same way by each." in text
     assert "1 others were tested with some of the seeds only." in text
-    assert "It has 5 claims and\n9 verdicts" in text
+    assert "5 of 6 claims and 9 verdicts" in text
+    assert "0.012 of these would be false by chance" in text
     assert "revision `abc1234`" in text
     assert "1 claims are not in it" in text
-    assert "`new`" in text
+    assert "- `new`" in text
 
 
 def test_every_claim_is_in_the_stored_table_of_seeds_or_named_as_missing():

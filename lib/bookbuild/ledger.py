@@ -19,7 +19,7 @@ from bookbuild.notebooks import read_executed, told
 from bookbuild.texts import Refusal, printed, read_records
 from sgdnoise.estimates import Estimate, Statement, significance
 
-OPEN = "left open"  # by the sizes that we can afford, whatever the sign: another seed may decide otherwise
+OPEN = "left open"  # whatever the test says: another seed, or what the paper does not tell, may decide otherwise
 VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced", OPEN)
 OURS = "This book"  # where a claim stands that is not the paper's; its verdict is that it holds
 HOLDS = "holds"
@@ -200,7 +200,9 @@ def verdicts(claims: list[Claim], found: dict[str, Finding]) -> str:
     decided = [entry for entry in paper if not is_open(entry, found)]
     counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS[:-1]]
     counts += [f"{len(paper) - len(decided)} left open by this build"] if len(decided) < len(paper) else []
+    checks = sum(entry.kind == "check" for entry in paper)
     words = f"Of {len(paper)} claims of the paper: {', '.join(counts)}."
+    words += f" {checks} of these are consistency checks, true here by construction." if checks else ""
     held = sum(found[entry.name].decision() == "holds" for entry in ours)
     return words + (f" Claims of our own: {len(ours)}, of which {held} hold." if ours else "")
 
@@ -220,7 +222,8 @@ def listed(claims: list[Claim], found: dict[str, Finding]) -> str:
     lines = []
     for entry in claims:
         if entry.name in found:
-            verdict = "left open by this build" if is_open(entry, found) else entry.verdict
+            by_errors = is_open(entry, found) and entry.verdict != OPEN
+            verdict = "left open by this build" if by_errors else entry.verdict
             lines.append(f"- *{verdict[0].upper()}{verdict[1:]}:* {entry.statement} {found[entry.name].each}".rstrip())
     return "\n".join(["On the {doc}`scorecard </book/scorecard>`, with numbers:", "", *lines])
 
@@ -254,7 +257,7 @@ def size(finding: Finding) -> str:
 def row(claim: Claim, finding: Finding) -> dict[str, Any]:
     """Return what the scorecard says of a claim; its verdict is the recorded one, unless this build leaves it open."""
     verdict = OPEN if is_open(claim, {claim.name: finding}) else claim.verdict
-    left = ", left open by the errors of this profile" if verdict == OPEN else ""
+    left = ", left open by the errors of this profile" if verdict == OPEN != claim.verdict else ""
     words, strength = printed(finding.found), abs(finding.sigma)
     where = f"{claim.where}. " if claim.where != OURS else ""
     return {

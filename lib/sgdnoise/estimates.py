@@ -220,24 +220,36 @@ class Statement:
     def pattern(self, family: Mapping[str, Estimate]) -> str:
         """Say which of several points is the worst, and how the signs of their deviations follow each other.
 
+        With a margin the worst is the one that is the farthest beyond it, or the least far inside it.
+
         >>> from sgdnoise.estimates import Estimate, Statement
         >>> Statement(above=0.0).pattern({"a": Estimate(3.0, 1.0), "b": Estimate(1.0, 0.5)})
         'Worst of 2 points: b, +2.0 standard errors from 0; signs ++.'
         >>> Statement(above=0.0).pattern({"a": Estimate(0.31, 0.0), "b": Estimate(0.24, 0.0)})
         'Worst of 2 points: b, +0.24 from 0, exactly; signs ++.'
+        >>> words = Statement(within=0.5).pattern({"a": Estimate(-0.4, 0.01), "b": Estimate(0.6, 0.1)})
+        >>> words.split(";")[0]
+        'Worst of 2 points: b, 1.0 standard errors beyond the margin'
         """
         away = {label: (e.value - self.start) / max(e.error, TINY) for label, e in family.items()}
-        known = {label: value for label, value in away.items() if np.isfinite(value)} or away
-        sign = {"above": -1, "below": 1}.get(str(self).split()[0], 0)
-        worst = max(known, key=lambda label: sign * away[label] if sign else abs(away[label]))
+        known = [label for label, value in away.items() if np.isfinite(value)] or list(away)
+
+        def beyond(label: str) -> float:
+            """How far a point is beyond the bound or the margin, in standard errors."""
+            if self.within is not None:
+                return abs(away[label]) - self.within / max(family[label].error, TINY)
+            return away[label] if self.above is None else -away[label]
+
+        worst = max(known, key=beyond)
         signs = "".join("?" if np.isnan(v) else "+" if v > 0 else "−" for v in away.values())
-        where = f"{away[worst]:+.1f} standard errors from {self.start:g}"
+        far, place = f"{away[worst]:+.1f}", f"from {self.start:g}"
+        if self.within:
+            far, place = f"{abs(beyond(worst)):.1f}", f"{'beyond' if beyond(worst) > 0 else 'inside'} the margin"
+        where = f"{'more than 100' if abs(beyond(worst)) >= 100 else far} standard errors {place}"
         if family[worst].error == 0:
             where = f"{family[worst].value - self.start:+.2g} from {self.start:g}, exactly"
-        elif abs(away[worst]) >= 100:
-            where = f"more than 100 standard errors from {self.start:g}"
         words = f"Worst of {len(away)} points: {worst}, {where}; signs {signs}"
-        if not self.within or not known:
+        if not self.within:
             return f"{words}."
         exact = Statement(within=0.0, of=self.of).jointly(family)[1]
         return f"{words}; if all were exactly {self.of:g}, so much by chance with probability {exact:.2g}."
