@@ -194,10 +194,11 @@ class figure_box(nodes.General, nodes.Element):  # type: ignore[misc]
 
 
 def box_figures(document: nodes.document) -> None:
-    """Put the picture of each figure into a box."""
+    """Put the picture of each figure into a box, and that of each card, which shows one panel of a figure."""
     for image in list(document.findall(nodes.image)):
-        if isinstance(image.parent, nodes.figure):
-            box = figure_box(uri=image["uri"], alt=image.get("alt", ""))
+        panel = next((name for name in image["classes"] if name.startswith("panel-")), "")
+        if panel or isinstance(image.parent, nodes.figure):
+            box = figure_box(uri=image["uri"], alt=image.get("alt", ""), panel=panel)
             image.replace_self(box)
             box += image
 
@@ -220,13 +221,15 @@ def open_box(self: Any, node: figure_box) -> None:
     )
     letters = noted(drawing, "letters")
     about = f' data-letters="{letters}" data-width="{width[1]}"' if letters and width else ""
-    self.body.append(f'<div class="figure-box pst-scrollable-table-container"{about}>')
+    card = f'<div class="card-box {node["panel"]}">'
+    figure = f'<div class="figure-box pst-scrollable-table-container"{about}>'
+    self.body.append(card if node["panel"] else figure)
 
 
 def close_box(self: Any, node: figure_box) -> None:
     """End the box of a figure: on a phone its panels stand one below the other, each a view of the same file.
 
-    See :func:`sgdnoise.report.panels`.
+    See :func:`sgdnoise.report.panels`. A card shows one of them.
     """
     uri = node["uri"]
     file = f"{self.builder.imgpath}/{self.builder.images.get(uri, '')}"
@@ -234,7 +237,7 @@ def close_box(self: Any, node: figure_box) -> None:
     for number, part in enumerate(parts):
         x, y, width, height = map(int, part.split())
         look = f"aspect-ratio: {width} / {height}; max-width: {round(1.6 * width)}px"
-        alt = self.attval(node["alt"]) if number == 0 else ""
+        alt = self.attval(node["alt"]) if number == 0 or node["panel"] else ""
         view = f"{file}#svgView(viewBox({x},{y},{width},{height}))"
         self.body.append(f'<img class="panel" src="{view}" style="{look}" data-width="{width}" alt="{alt}"/>')
     self.body.append("</div>")
