@@ -146,8 +146,7 @@ glue("toy_gap", f"{np.abs(x - alone).max():.0e}")
 #
 # ## Take one sample out, and put it back
 #
-# Now a network. All samples but one pull on the weights; what does that one sample feel? Here is the picture, in two
-# steps.
+# Now a network. All samples but one pull on the weights. What does that one sample feel?
 
 # %% tags=["hide-input"]
 # Draw the diagram of the two steps.
@@ -235,9 +234,9 @@ publish("cavity", figure)
 # h_\mu(t) \;=\; h_\mu^\mathrm{out}(t) \;-\; \Delta\,dt \sum_{t'<t} R(t,t')\; s_\mu(t')\,\ell'(h_\mu(t')) .
 # $$ (eq-cavity)
 #
-# This is why responses appear: they describe how the effect of a sample's own pull returns to it. We can measure it. We
-# train a network by gradient descent on all samples, and again without one sample, for a number of samples in turn, and
-# compare the difference of the two fields with the sum in {eq}`eq-cavity`, with the response taken from the theory.
+# This is why responses appear: they describe how a sample's own pull returns to it. To measure it, we train a network
+# by gradient descent on all samples, and again without one of them, and compare the difference of the two fields with
+# the sum in {eq}`eq-cavity`. The response comes from the theory.
 
 # %%
 problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
@@ -270,12 +269,11 @@ within, without = np.array(within), np.array(without)
 # %% [markdown]
 # ## The kernels of the theory, and one pass through time
 #
-# The response needs a theory of the weights, and that of the weights needs the samples: this is the circle that
-# {doc}`/book/dmft` closes. Seen from the weights, all the samples have been left out, and they come back as in the toy:
-# as a memory, $\Gamma(t,t')$, how what the weights were at $t'$ pulls on them at $t$, and as a noise, with the
-# covariance $M(t,t')$ of the forces at two times. What the solver does fits into a few lines. It holds a population of
-# samples, and goes once through time: from their fields to the kernels at this step, from the kernels to the weights of
-# the next.
+# The response requires a theory of the weights, and the weights require the samples; {doc}`/book/dmft` closes this
+# circle. Seen from the weights, all the samples have been eliminated. They come back, as in the toy, as a memory
+# $\Gamma(t,t')$, the force at $t$ due to the weights at $t'$, and as a noise, with the covariance $M(t,t')$ of the
+# forces at two times. The solver fits into a few lines. It holds a population of samples and goes through time once:
+# from their fields to the kernels of this step, and from the kernels to the weights of the next.
 
 
 # %%

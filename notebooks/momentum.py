@@ -39,8 +39,8 @@
 #   of stopped replicas against the inertia time, relative to no momentum, for two learning rates.
 # ---
 # Left: FDT plots, half the squared displacement against response, whose slope is $T$, at $dt/(1-\beta)=0.1$; lines:
-# mean-field theory, dots: networks. Middle: $T_\mathrm{int}$ over its limit $T(0)/(1-\beta)$ for a vanishing learning
-# rate, at $dt/(1-\beta)=0.1$ (blue) and at $dt=0.1$ (orange). Circles: theory; crosses: networks with $N=$
+# mean-field theory, dots: networks. Middle: $T_\mathrm{int}$ over its limit $T_{\beta=0}/(1-\beta)$ for a vanishing
+# learning rate, at $dt/(1-\beta)=0.1$ (blue) and at $dt=0.1$ (orange). Circles: theory; crosses: networks with $N=$
 # {glue:}`features`, {glue:}`data-sets` data sets; lines: Eq. {eq}`eq-momentum-mode`, averaged over the modes, which
 # leaves out terms of relative order $dt/(1-\beta)$ and is off from the theory by {glue:text}`off-same` per cent at
 # $dt/(1-\beta)=0.1$ and by {glue:text}`off-fixed` at $dt=0.1$, for $\beta=0$, 0.5, 0.8 and 0.9. Both at $\alpha=6$,
@@ -55,14 +55,15 @@
 # Written without the velocity, the rule is
 #
 # $$
-# w(t+dt) - w(t) = \beta\,[w(t) - w(t-dt)] - dt\,g(t),
+# w(t+dt) - w(t) = \beta\,[w(t) - w(t-dt)] - dt\,\nabla L(t),
 # $$ (eq-momentum-rule)
 #
-# with $g$ the gradient of the batch, including the ridge. We expand it for slow weights and measure time in units in
-# which the weights move as they would without momentum, $t/(1-\beta)$. The result is Newton's equation with friction,
+# with $\nabla L$ the gradient of the batch, including the ridge. We expand it for slow weights and measure time in
+# units in which the weights move as they would without momentum, $t/(1-\beta)$. The result is Newton's equation with
+# friction,
 #
 # $$
-# t_\beta\,\ddot w + \dot w = -g,\qquad t_\beta = \frac{\beta\,dt}{(1-\beta)^2} ,
+# t_\beta\,\ddot w + \dot w = -\nabla L,\qquad t_\beta = \frac{\beta\,dt}{(1-\beta)^2} ,
 # $$ (eq-momentum-inertia)
 #
 # driven by noise of variance $\sigma^2$ in each step of length $dt/(1-\beta)$. This is Langevin's equation at
@@ -72,20 +73,20 @@
 # response overshoots and returns on a narrow loop, because stiff modes feel a stronger noise and are hotter than soft
 # ones.
 #
-# At a finite learning rate a mode of stiffness $a$ can be solved exactly. Let $x$ be its weight and $v$ its velocity.
-# In the stationary state a step leaves $\langle x^2\rangle$, $\langle xv\rangle$ and $\langle v^2\rangle$ unchanged.
-# The first two conditions give $a\langle x^2\rangle=\frac12(1+\beta)\,dt\,\langle v^2\rangle$, the third gives
-# $\langle v^2\rangle$, and it follows that
+# At a finite learning rate a mode of stiffness $a$ can be solved exactly. Let $x$ be its weight and $u$ its velocity.
+# In the stationary state a step leaves $\langle x^2\rangle$, $\langle xu\rangle$ and $\langle u^2\rangle$ unchanged.
+# The first two conditions give $a\langle x^2\rangle=\frac12(1+\beta)\,dt\,\langle u^2\rangle$, the third gives
+# $\langle u^2\rangle$, and it follows that
 #
 # $$
-# T(a) = a\,\langle x^2\rangle = \frac{dt\,\sigma^2}{(1-\beta)\,[\,2-dt\,a/(1+\beta)\,]} .
+# T_a = a\,\langle x^2\rangle = \frac{dt\,\sigma^2}{(1-\beta)\,[\,2-dt\,a/(1+\beta)\,]} .
 # $$ (eq-momentum-mode)
 #
 # `sn.linear_response` averages this over the spectrum and includes the contribution of the fluctuating weights to
 # $\sigma^2$. The correction is that of a learning rate smaller by a factor $1+\beta$; at fixed $dt/(1-\beta)$ momentum
 # removes it. At $dt/(1-\beta)=0.1$ the formula exceeds its limit by {glue:text}`uncorrected` per cent without momentum
 # and by {glue:text}`corrected` per cent at $\beta=0.9$. One effect of the discrete step remains for any $a$: the first
-# step of the FDT plot has the slope $\frac12dt\,\langle v^2\rangle=T(a)/(1+\beta)$, so a temperature should not be read
+# step of the FDT plot has the slope $\frac12dt\,\langle u^2\rangle=T_a/(1+\beta)$, so a temperature should not be read
 # off there.
 #
 # At fixed $dt$ the rule of thumb fails in the other direction. At $\beta=0.9$ the effective learning rate is one, the
@@ -332,7 +333,13 @@ for (name, power), color in zip(families.items(), plotting.SERIES, strict=False)
             middle, betas, values, errors, markersize=4.5, elinewidth=0.7, **look
         )
 plotting.curve(
-    middle, None, 1.0, fmt="--", color="0.4", linewidth=1, name=r"$T(0)/(1-\beta)$"
+    middle,
+    None,
+    1.0,
+    fmt="--",
+    color="0.4",
+    linewidth=1,
+    name=r"$T_{\beta=0}/(1-\beta)$",
 )
 middle.set(
     xlabel=r"momentum $\beta$",

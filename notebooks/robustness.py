@@ -301,7 +301,7 @@ glue("last", f"{float(found.error.isel(rule=1, tau=-1).mean()):.4f}")
 # the distance of two replicas; numbers at the points are $\tau$.
 # ```
 #
-# **How the width is computed.** A change $\varepsilon g$ with normal $g$ changes the slack $h_\mu-\kappa$ of each
+# **How the width is computed.** A change $\varepsilon\xi$ with normal $\xi$ changes the slack $h_\mu-\kappa$ of each
 # sample by a Gaussian amount, correlated between samples through the Gram matrix of the data. For $\varepsilon\to0$
 # only the support vectors matter. The probability is then that of a Gaussian vector with their Gram matrix to have only
 # positive components, an orthant probability. For orthogonal support vectors it would be $2^{-c_0P}$. Correlations make

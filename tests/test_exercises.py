@@ -12,14 +12,15 @@ from bookbuild.paths import ROOT
 
 TEXT = (ROOT / "book" / "exercises.md").read_text(encoding="utf-8")
 SOLUTIONS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+PRINTED = re.findall(r"```text\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
 def solution(number):
-    """Run a solution; what it leaves behind."""
+    """Run a solution, which prints what the page shows; return what it leaves behind."""
     names = {"__name__": f"exercise{number}"}
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(SOLUTIONS[number - 1], names)
-    assert printed.getvalue()
+    assert printed.getvalue() == PRINTED[number - 1]
     return names
 
 

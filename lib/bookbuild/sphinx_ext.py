@@ -31,7 +31,7 @@ DOWNLOADS = "downloads"
 QUOTED = re.compile(r"\{glue:text\}`/notebooks/(\w+)\.py::[\w-]+`")
 BORROWED = re.compile(r"/_build/figures/(\w+)\.([\w-]+)\.svg")
 NO_PDF = "<code>make pdf</code> makes one PDF of the whole book"
-SIZE = re.compile(r"\b(N|T|b|tau)=([\d.,]*\d)")
+SIZE = re.compile(r"\b(N|b|tau)=([\d.,]*\d)")
 # D3 draws the charts of pages that answer to the reader; of the package that ships it nothing else is used.
 D3, D3_NAME = Path(str(distribution("mpld3").locate_file("mpld3/js/d3.v5.min.js"))), "d3.min.js"
 # The scripts of the live page, in the order in which they use each other. All are plain scripts, and the curves of the
@@ -43,6 +43,8 @@ LIVE_SCRIPTS += ["plot.js", "words.js", "controls.js", f"../{D3_NAME}", "../aliv
 ALIVE_SCRIPTS = ["live/controls.js", D3_NAME, "alive/numbers.js", "alive/chart.js", "alive/reading.js"]
 ALIVE_SCRIPTS += ["alive/persistence.js", "alive/batch.js", "alive/pairs.js", "alive/alive.js"]
 ALIVE_STYLES = ["live/live.css", "alive/alive.css"]
+# A wide page, which shows the whole figure, does not load its panels.
+NOT_WIDE = '<source media="(min-width: 701px)" srcset="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="/>'
 # Changes of the templates of the theme, each with what it is for: a theme that no longer needs one is noticed.
 ONE_FONT = "icons come from a font, and not from a script of 1.5 MB"
 ICON = "an icon is a letter of a font, and what it stands for is said beside it"
@@ -99,8 +101,9 @@ def in_maths(words: str) -> str:
     r"""Set the parameters in the name of a benchmark as formulas.
 
     >>> in_maths("T=2,000, b=0.3, tau=2")
-    '$T=2{,}000$, $b=0.3$, $\\tau=2$'
+    '2,000 steps, $b=0.3$, $\\tau=2$'
     """
+    words = re.sub(r"\bT=([\d.,]*\d)", r"\1 steps", words)
     return SIZE.sub(lambda m: f"${m[1].replace('tau', chr(92) + 'tau')}={m[2].replace(',', '{,}')}$", words)
 
 
@@ -239,7 +242,8 @@ def close_box(self: Any, node: figure_box) -> None:
         look = f"aspect-ratio: {width} / {height}; max-width: {round(1.6 * width)}px"
         alt = self.attval(node["alt"]) if number == 0 or node["panel"] else ""
         view = f"{file}#svgView(viewBox({x},{y},{width},{height}))"
-        self.body.append(f'<img class="panel" src="{view}" style="{look}" data-width="{width}" alt="{alt}"/>')
+        image = f'<img class="panel" src="{view}" style="{look}" data-width="{width}" alt="{alt}"/>'
+        self.body.append(f"<picture>{NOT_WIDE}{image}</picture>")
     self.body.append("</div>")
 
 
