@@ -248,7 +248,7 @@ def test_bad_input():
         sn.effective_temperature(dataset, symmetric="no")
     with pytest.raises(ValueError, match=r"dataset must hold .* got one without correlation"):
         sn.fdt_curve(dataset.drop_vars("correlation"))
-    with pytest.raises(ValueError, match=r"dataset must have the dimension realisation, got one with"):
+    with pytest.raises(ValueError, match=r"dataset must have values along the dimension realisation, got one with"):
         sn.effective_temperature(dataset.isel(realisation=0))
     with pytest.raises(ValueError, match=r"dataset must hold numbers from every waiting time on, got NaN"):
         sn.effective_temperature(dataset * np.nan)

@@ -149,6 +149,12 @@ def test_networks_have_the_temperatures_of_the_theory_at_five_frequencies():
         (sn.Problem(alpha=8), sn.PersistentSGD(batch=0.3, persistence=4.0), 0.1),
         (sn.Problem(alpha=2, delta=0.5, ridge=0.2), sn.SGD(batch=0.3), 0.2),
         (sn.Problem(alpha=2, delta=0.5, ridge=0.0), sn.PersistentSGD(batch=0.2, persistence=2.0), 0.2),
+        (sn.Problem(alpha=6), sn.PersistentSGD(batch=0.3, persistence=0.5, embedding="exact"), 0.1),
+        (sn.Problem(alpha=6), sn.SGD(batch=0.3, gradient="mean"), 0.05),
+        (sn.Problem(alpha=4), sn.ShuffledSGD(batch=0.1), 0.1),
+        (sn.Problem(alpha=6), sn.Langevin(temperature=0.05), 0.05),
+        (sn.Problem(alpha=6, loss=sn.logistic), sn.PersistentSGD(batch=0.3, persistence=2.0), 0.1),
+        (sn.Problem(alpha=6, loss=sn.square), sn.SGD(batch=0.5), 0.05),
     ],
 )
 def test_a_push_decays_no_slower_than_the_softest_hessian_allows(problem, algorithm, dt):
@@ -205,7 +211,14 @@ def test_frequencies_that_the_lags_do_not_resolve_are_refused():
         (None, {"frequencies": 1.0}, TypeError, "frequencies must be a list, got 1.0"),
         (None, {"longest": 99.0}, ValueError, "lags must be at most 12, where the run ends, got 99"),
         ("thin", {}, ValueError, r"dataset must be recorded at every step .* recorded every 0.2 at learning_rate=0.1$"),
+        (None, {"frequencies": ["low"]}, TypeError, "frequencies must be a number at least 0, got 'low'"),
+        (None, {"frequencies": np.ones((2, 2))}, TypeError, "frequencies must be a list, got array"),
         ("nan", {}, ValueError, "dataset must hold numbers from every waiting time on, got NaN"),
+        ("infinite", {}, ValueError, "dataset must hold numbers from every waiting time on, got NaN or infinity"),
+        ("deaf", {}, ValueError, "dataset must hold a response above zero at long lag, got 0$"),
+        ("realisation", {}, ValueError, "dataset must have values along the dimension realisation, got one with"),
+        ("waiting_time", {}, ValueError, "dataset must have values along the dimension waiting_time, got one with"),
+        ("time", {}, ValueError, "dataset must have values along the dimension time, got one with"),
         ("few", {}, ValueError, "dataset must have at least 4 lags for a temperature of frequencies, got 3"),
         ("bare", {}, ValueError, "dataset must hold correlation, integrated_response, norm"),
         ("none", {}, TypeError, "dataset must be an xarray.Dataset"),
@@ -219,6 +232,12 @@ def test_bad_input_is_refused_in_one_sentence(change, choices, error, sentence):
         dataset = dataset.isel(time=slice(3))
     elif change == "nan":
         dataset["integrated_response"] = dataset.integrated_response.where(dataset.time != dataset.time[7])
+    elif change == "infinite":
+        dataset["correlation"] = dataset.correlation.where(dataset.time != dataset.time[7], math.inf)
+    elif change == "deaf":
+        dataset["integrated_response"] = 0 * dataset.integrated_response
+    elif change in dataset.dims:
+        dataset = dataset.isel({change: slice(0)})
     elif change == "bare":
         dataset = dataset.drop_vars("correlation")
     elif change == "none":

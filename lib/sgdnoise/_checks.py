@@ -155,5 +155,5 @@ def _describe(above: float, at_least: float, at_most: float, below: float = math
 
 
 def _show(value: object) -> str:
-    text = repr(value.item() if isinstance(value, np.generic) else value)
+    text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     return text if len(text) <= 60 else text[:57] + "..."

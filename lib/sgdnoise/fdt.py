@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 NEEDED = ("correlation", "integrated_response", "norm")
+NO_NUMBERS = "dataset must hold numbers from every waiting time on, got NaN or infinity, as in a run that diverged"
+LAYOUT = ("realisation", "waiting_time", "time")
 
 
 class TemperatureError(ArithmeticError):
@@ -86,10 +88,10 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
             f"dataset must hold {', '.join(NEEDED)} (run the engine with waiting times), got one without "
             f"{', '.join(missing)}"
         )
-    if "realisation" not in dataset.dims:
-        raise ValueError(
-            f"dataset must have the dimension realisation, got one with {', '.join(map(str, dataset.dims))}"
-        )
+    for name in LAYOUT:
+        if not dataset.sizes.get(name):
+            held = ", ".join(f"{dimension} ({size})" for dimension, size in dataset.sizes.items())
+            raise ValueError(f"dataset must have values along the dimension {name}, got one with {held or 'none'}")
     single = waiting_time is not None and np.ndim(waiting_time) == 0
     time, known = _even(dataset.time.values), dataset.waiting_time.values
     if waiting_time is None:
@@ -108,8 +110,8 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
 
     C = aligned(_ordered(dataset.correlation))
     chi = aligned(_ordered(dataset.integrated_response))
-    if np.isnan(C[:, :, 0]).any():
-        raise ValueError("dataset must hold numbers from every waiting time on, got NaN (a run that diverged has none)")
+    if np.isnan(C[:, :, 0]).any() or np.isinf([C, chi]).any():
+        raise ValueError(NO_NUMBERS)
     q = dataset.norm.transpose("realisation", "time").values
     drift = np.where(inside, q[:, ends] - q[:, starts][:, :, None], np.nan)
     layout = ("realisation", "waiting_time", "lag")
@@ -190,7 +192,7 @@ def _even(time: Array) -> Array:
 
 
 def _ordered(array: xr.DataArray) -> Array:
-    values: Array = array.transpose("realisation", "waiting_time", "time").values
+    values: Array = array.transpose(*LAYOUT).values
     return values
 
 

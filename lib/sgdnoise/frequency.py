@@ -50,7 +50,7 @@ import xarray as xr
 from scipy.special import expit
 
 from sgdnoise import _checks
-from sgdnoise.fdt import Array, averages, jackknife
+from sgdnoise.fdt import NO_NUMBERS, Array, averages, jackknife
 from sgdnoise.stationarity import DRIFT_TOLERANCE, relaxation_time, stationary_curve
 
 #: Relaxation times that are used, if a run has more.
@@ -129,7 +129,9 @@ def frequency_temperature(
     lag = curve.lag.values
     B, chi = curve.displacement.values, curve.integrated_response.values
     if not (np.isfinite(B).all() and np.isfinite(chi).all()):
-        raise ValueError("dataset must hold numbers from every waiting time on, got NaN (a run that diverged has none)")
+        raise ValueError(NO_NUMBERS)
+    if not chi[:, -1].mean() > 0:
+        raise ValueError(f"dataset must hold a response above zero at long lag, got {chi[:, -1].mean():g}")
     if lag.size < 4:
         raise ValueError(f"dataset must have at least 4 lags for a temperature of frequencies, got {lag.size}")
     dt = float(lag[1])
