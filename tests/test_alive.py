@@ -142,6 +142,12 @@ def test_temperature_against_batch_size_follows_learning_rate_and_momentum(page)
     told = ".alive-reading strong"
     assert page.locator(told).inner_text().startswith("dt = 0.1, β = 0. sum: highest at b = ")
     assert page.locator(".alive-point").count() == 2
+    offs = [
+        100 * (sn.linear_response(PROBLEM, sn.SGD(b, gradient=kind), dt, dt).integrated_temperature / T.value - 1)
+        for kind, dt, _, b, T in measured
+    ]
+    ends = " to ".join(f"{off:+.1f}".replace("-", "−") for off in sorted(offs))
+    assert f"Linear response is off from the points by {ends} per cent." in page.locator(".alive-reading").inner_text()
     page.locator("input[name=momentum]").focus()
     page.keyboard.press("End")
     page.locator("input[name=rate]").focus()
@@ -180,20 +186,27 @@ def test_a_pair_of_parameters_shows_its_runs_when_pointed_at_and_by_keyboard(pag
 
 def test_persistent_sgd_follows_batch_and_persistence(page):
     problem, algorithm = sn.Problem(alpha=8), sn.PersistentSGD(0.3, 2.0)
-    options = {"paths": 200, "realisations": 3, "waiting_times": [4.0, 5.0, 6.0]}
-    run = sn.solve_dmft(problem, algorithm, 0.1, 14.0, seed=1, progress=False, **options)
+    run = sn.solve_stationary(problem, algorithm, 0.1, 12.0, paths=256, realisations=3, seed=1, progress=False)
     content = persistence(problem, 0.1, (0.2, 0.3), (1.0, 2.0, 4.0), {algorithm: run}, drift_tolerance=1e3)
     show(page, "persistence", content)
     told = page.locator(".alive-reading")
     weak = sn.linear_response(problem, algorithm, 0.1, 40.0)
-    assert told.inner_text().startswith(f"b = 0.3, τ = 2: T_int = {weak.integrated_temperature:.3g}.")
+    chord, linear = sn.effective_temperature(run, "chord"), weak.integrated_temperature
+    words = (
+        f"T_int = {Estimate.of(chord)} (linear response: {linear:.3g}, off by {100 * (linear / chord.value - 1):+.0f}"
+    )
+    assert told.inner_text().startswith(f"b = 0.3, τ = 2: {words} per cent).")
+    assert f"the batch is forgotten at the rate γ = {-np.log(1 - 0.1 / 0.6) / 0.1:.3f}. Formally, " in told.inner_text()
+    assert "In practice, at lags up to 4, it does not settle." in told.inner_text()
     assert page.locator(".alive-point.run").count() > 20, "the run of the theory is drawn"
     expected = sn.frequency_temperature(weak, content["frequencies"]).temperature
     found = page.evaluate("(c => [...sgdnoise.unpack(c.frequency)])(sgdnoise.figures[0].content.weak[4])")
     assert np.allclose(found, expected, rtol=1e-3)
     page.locator("input[name=persistence]").focus()
     page.keyboard.press("ArrowRight")
-    assert told.inner_text().startswith("b = 0.3, τ = 4")
+    later = sn.linear_response(problem, sn.PersistentSGD(0.3, 4.0), 0.1, 0.1).integrated_temperature
+    assert told.inner_text().startswith(f"b = 0.3, τ = 4: T_int = {later:.3g} in linear response, which is off by ")
+    assert "Formally, the slope has no limit in linear response" in told.inner_text()
     assert page.locator(".alive-point.run").count() == 0
     assert "Mean-field theory was not solved here" in told.inner_text()
     assert page.complaints == []

@@ -62,9 +62,13 @@
         const end = at === content.batches[0] || at === content.batches.at(-1);
         return `${gradient}: highest at b = ${at}${end ? ", the end of the range" : ", a maximum inside"}`;
       };
+      const offs = measured.map(({ off }) => off);
+      const percent = (off) => `${off < 0 ? "−" : "+"}${Math.abs(off).toFixed(1)}`;
       this.told.replaceChildren(
         element("strong", {}, `dt = ${state.rate}, β = ${state.momentum}. ${curves.map(peak).join("; ")}.`),
-        measured.length ? "" : " Measured at other settings only; grey: the first setting.",
+        measured.length
+          ? ` Linear response is off from the points by ${percent(Math.min(...offs))} to ${percent(Math.max(...offs))} per cent.`
+          : " Measured at other settings only; grey: the first setting.",
       );
     }
   }

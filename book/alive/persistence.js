@@ -77,13 +77,17 @@
         layers(content.frequencies, curves.frequency, found && { x: found.frequencies, y: found.temperature, yError: found.temperatureError }),
         `Temperature at each frequency at ${words}`,
       );
-      const plateau = memory * weak.softest < 1
-        ? `which is shorter than the time 1/a = ${(1 / weak.softest).toFixed(2)} of the softest mode: formally the slope has a plateau`
-        : `which is longer than the time 1/a = ${(1 / weak.softest).toFixed(2)} of the softest mode: formally the slope has no plateau`;
+      const time = (1 / weak.softest).toFixed(2);
+      const [temperature, plateau] = found?.told || [
+        `T_int = ${weak.chord} in linear response, which is off by ${content.off} per cent where mean-field theory was solved.`,
+        memory * weak.softest < 1
+          ? `which is shorter than the time 1/a = ${time} of the softest mode. Formally, the slope has a limit in linear response`
+          : `which is longer than the time 1/a = ${time} of the softest mode. Formally, the slope has no limit in linear response`,
+      ];
       this.told.replaceChildren(
-        element("strong", {}, `${words}: T_int = ${weak.chord}.`),
-        ` The batch is remembered for bτ = ${Number(memory.toFixed(3))}, ${plateau} in linear response.`,
-        found === null ? " Mean-field theory was not solved here." : "",
+        element("strong", {}, `${words}: ${temperature}`),
+        ` The batch is remembered for bτ = ${Number(memory.toFixed(3))}`,
+        found ? `. ${plateau}` : `, ${plateau}. Mean-field theory was not solved here.`,
       );
     }
   }

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from sgdnoise.algorithms import SGD, PersistentSGD
+from sgdnoise.decay import forgetting_rate, response_decay
 from sgdnoise.estimates import Estimate
 from sgdnoise.fdt import fdt_curve
 from sgdnoise.frequency import frequency_temperature
@@ -22,7 +23,7 @@ from sgdnoise.report import tell
 from sgdnoise.simulation.simulate import simulate
 from sgdnoise.statics import solve_statics
 from sgdnoise.stationarity import stationary_curve
-from sgdnoise.temperature import local_temperature
+from sgdnoise.temperature import NoPlateauError, effective_temperature, local_temperature
 
 #: What the views are, for those who do not see them.
 VIEWS = {
@@ -110,7 +111,7 @@ def persistence(
     longest: float = 4.0,
     drift_tolerance: float,
 ) -> dict[str, Any]:
-    """Return the content of the view "persistence": linear response at all settings, and runs of an engine at some."""
+    """Return the content of the view "persistence": linear response at all settings, stationary theory at some."""
     lags = np.arange(0.0, longest + 1e-9, max(0.1, learning_rate)).round(9).tolist()
     frequencies = np.geomspace(0.3, min(30.0, np.pi / learning_rate), 25).tolist()
     weak = []
@@ -127,7 +128,10 @@ def persistence(
             }
             about = {"chord": rounded([solved.integrated_temperature], 3)[0], "softest": solved.softest_stiffness}
             weak.append({"batch": batch, "persistence": tau, **about, **{k: packed(v) for k, v in found.items()}})
+    runs = [_measured(problem, a, run, lags, drift_tolerance) for a, run in measured.items()]
+    offs = [each.pop("off") for each in runs]
     return {
+        "off": f"{min(offs):+.0f} to {max(offs):+.0f}",
         "batches": list(batches),
         "persistences": list(persistences),
         "start": {"batch": 0.3, "persistence": 2.0},
@@ -135,14 +139,16 @@ def persistence(
         "frequencies": rounded(frequencies),
         "range": [1e-3, 10.0],
         "weak": weak,
-        "measured": [_measured(a, run, lags[2::3], drift_tolerance) for a, run in measured.items()],
+        "measured": runs,
     }
 
 
-def _measured(algorithm: PersistentSGD, run: xr.Dataset, lags: Any, drift_tolerance: float) -> dict[str, Any]:
-    """Return FDT curve, local temperature and T(omega) of a run, with errors."""
+def _measured(
+    problem: Problem, algorithm: PersistentSGD, run: xr.Dataset, lags: Any, drift_tolerance: float
+) -> dict[str, Any]:
+    """Return FDT curve, local temperature and T(omega) of a run, with errors, and what is known of its plateau."""
     options: dict[str, Any] = {"drift_tolerance": drift_tolerance}
-    step = float(run.time[1] - run.time[0])
+    step, longest, lags = float(run.time[1] - run.time[0]), float(lags[-1]), lags[2::3]
     local = local_temperature(run, lags=lags, window=max(1, round(0.1 / step)), **options)
     curve = stationary_curve(run, float(lags[-1]), local.attrs["waiting_times"], **options)
     curve = curve.sel(lag=lags, method="nearest")
@@ -151,7 +157,13 @@ def _measured(algorithm: PersistentSGD, run: xr.Dataset, lags: Any, drift_tolera
     spectrum = spectrum.isel(frequency=(spectrum.frequency.values > 0) & (spectrum.error < spectrum.temperature).values)
     spectrum = spectrum.isel(frequency=slice(None, None, 2))
     mean = curve.mean("realisation")
+    weak = linear_response(problem, algorithm, step, step).integrated_temperature
+    chord = Estimate.of(effective_temperature(run, "chord", **options))
+    off = 100 * (weak / chord.value - 1)
+    temperatures = f"T_int = {chord} (linear response: {weak:.3g}, off by {off:+.0f} per cent)."
     return {
+        "off": off,
+        "told": [temperatures, _plateau(algorithm, run, longest, options)],
         "batch": algorithm.batch,
         "persistence": algorithm.persistence,
         "lags": rounded(lags),
@@ -166,6 +178,25 @@ def _measured(algorithm: PersistentSGD, run: xr.Dataset, lags: Any, drift_tolera
     }
 
 
+def _plateau(algorithm: PersistentSGD, run: xr.Dataset, longest: float, options: dict[str, Any]) -> str:
+    """Say whether the slope has a limit, formally and in practice."""
+    a, later = (response_decay(run, start) for start in (2.0, 3.0))
+    a = Estimate(a.value, float(np.hypot(a.error, later.value - a.value)), a.freedom)
+    forgets = forgetting_rate(algorithm, float(run.time[1]))
+    formally = "whether the slope has a limit is not decided by these errors"
+    if abs(forgets - a.value) > 2 * a.error:
+        formally = f"the slope has {'a' if forgets > a.value else 'no'} limit"
+    try:
+        effective_temperature(run, "tail", (0.0, longest), **options)
+        settles = "settles"
+    except NoPlateauError:
+        settles = "does not settle"
+    return (
+        f"A push decays at the rate a = {a}, and the batch is forgotten at the rate γ = {forgets:.3f}. Formally, "
+        f"{formally}. In practice, at lags up to {longest:g}, it {settles}."
+    )
+
+
 def batch(
     problem: Problem,
     rates: Sequence[float],
@@ -177,6 +208,13 @@ def batch(
     ``measured`` has gradient, learning rate, momentum, batch and temperature of each measurement. The view begins at
     the first of them.
     """
+
+    def weak(gradient: str, rate: float, momentum: float, b: float) -> float:
+        """Chord of linear response."""
+        algorithm = SGD(b, gradient=gradient, momentum=momentum)
+        found: float = linear_response(problem, algorithm, rate, rate).integrated_temperature
+        return found
+
     batches = [*np.linspace(0.1, 0.95, 18), 0.975, 0.99]
     limits, curves = {}, []
     for gradient in ("sum", "mean"):
@@ -184,13 +222,11 @@ def batch(
         limits[gradient] = rounded([s.temperature_slope / (1 + s.susceptibility) for s in statics])
         for rate in rates:
             for momentum in momenta:
-                chords = [
-                    linear_response(problem, SGD(b, gradient=gradient, momentum=momentum), rate, rate) for b in batches
-                ]
-                found = rounded([chord.integrated_temperature for chord in chords])
+                found = rounded([weak(gradient, rate, momentum, b) for b in batches])
                 curves.append({"gradient": gradient, "rate": rate, "momentum": momentum, "T": found})
     points = [
         {"gradient": g, "rate": rate, "momentum": m, "b": [b], "T": rounded([T.value]), "error": rounded([T.error])}
+        | {"off": 100 * (weak(g, rate, m, b) / T.value - 1)}
         for g, rate, m, b, T in measured
     ]
     start = {"rate": measured[0][1], "momentum": measured[0][2]}
