@@ -134,7 +134,7 @@ inset.set_title("slope of the last $n$ points", fontsize=9)
 inset.legend(fontsize=8.5, loc="upper right", handletextpad=0.3, labelspacing=0.2)
 key = figure.colorbar(plt.cm.ScalarMappable(scale, shades), ax=right)
 key.set_label("waiting time $t_w$ (darker: later)")
-key.solids.set_rasterized(False)  # keeps the colour bar in vectors
+key.solids.set(rasterized=False, edgecolor="face")  # in vectors, without gaps
 publish("reading", figure)
 
 # %% tags=["hide-input"]
@@ -267,8 +267,8 @@ claim(
 # different $n$ does not demonstrate a plateau. Around the lag $b\tau=0.4$ the slope is
 # {glue:text}`around`. Over lags from 1 to 2, averaged over waiting times, it is {glue:text}`beyond`; the paper has 0.2.
 # Is that the limit at long lag? Formally there is one at these parameters, because the batch is forgotten before the
-# response has decayed ({doc}`/notebooks/plateau`). In practice the table of {doc}`/notebooks/fig02_persistent` has how
-# the slope goes on between 5 and $10\,b\tau$, that is from lag 2 to 4.
+# response has decayed ({doc}`/notebooks/plateau`). In practice, at lags that a run can reach, the table of
+# {doc}`/notebooks/fig02_persistent` shows how the slope goes on between 5 and $10\,b\tau$, that is from lag 2 to 4.
 #
 # ## From which waiting time on?
 #
@@ -390,7 +390,7 @@ glue("study-missed", f"{100 * max(missed):.1f}")
 firsts = [entry["first"] for entry in summary.values()]
 untested = [entry["untested"] for entry in summary.values()]
 glue("study-untested", f"{min(untested):.0f} to {max(untested):.0f}")
-glue("study-first", f"{min(firsts):g} to {max(firsts):g}")
+glue("study-first", " to ".join(dict.fromkeys(f"{t:g}" for t in sorted(firsts))))
 
 # %% [markdown]
 # ```{glue:figure} study
@@ -414,7 +414,6 @@ glue("study-first", f"{min(firsts):g} to {max(firsts):g}")
 # of the truth (Student's law for {glue:}`study-realisations` realisations: 61). At most {glue:text}`study-refused` per
 # cent of these runs are refused, the false alarms. Of the runs that end at 6.5, before the start is forgotten, at most
 # {glue:text}`study-missed` per cent are accepted, the misses.
-#
 #
 # :::{admonition} What was found
 # :class: found

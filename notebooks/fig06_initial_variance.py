@@ -283,15 +283,15 @@ claim(
 # From networks with $N=$ {glue:}`half` to those of {numref}`fig-initial` the chord up to lag 1 changes by
 # {glue:text}`shift` per cent in the mean over the three starts.
 #
-# No single rule gives both numbers of the paper. {numref}`fig-windows` shows the slope over windows of lags that begin
-# at different multiples of $b\tau$. The windows that give 0.2 in the first case give many times 0.05 in the second.
+# No window of this kind gives both numbers of the paper. {numref}`fig-windows` shows the slope over windows of lags
+# that begin at different multiples of $b\tau$. The windows that give 0.2 in the first case give many times 0.05 in the
+# second.
 #
-# The value 0.05 is found only at the lag {glue:text}`crossing`,
-# {glue:text}`part` per cent of the time for which the batch is remembered. At $b\tau$, from where on the paper reads
-# the temperature, the slope is {glue:text}`beyond` and rising, {glue:text}`farther` at twice that lag. In practice it
-# does not settle at lags that a run can reach. Whether it formally has a limit is hard to decide: at $dt=0.05$ these
-# parameters lie at the border ({doc}`/notebooks/plateau`). The slope of the last points of a run that ends at the lag
-# {glue:text}`crossing` would be 0.05.
+# The slope is 0.05 at the lag {glue:text}`crossing`, {glue:text}`part` per cent of the time for which the batch is
+# remembered, and the last points of a run give 0.05 only if they lie around that lag. At $b\tau$, from where on the
+# paper reads the temperature, the slope is {glue:text}`beyond` and rising, {glue:text}`farther` at twice that lag. In
+# practice it does not settle at lags that a run can reach. Whether it formally has a limit is hard to decide: at
+# $dt=0.05$ these parameters lie at the border ({doc}`/notebooks/plateau`).
 #
 # :::{admonition} What was found
 # :class: found
