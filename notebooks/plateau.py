@@ -435,7 +435,7 @@ for algorithm, tail in tails.items():
         above[algorithm] = slope / limit
     ratio = f"{above[algorithm]:.1f}" if algorithm in above else "no limit"
     about = [named(algorithm), f"{tail.lags[1]:.3g}", str(Estimate.of(tail))]
-    rows.append("| " + " | ".join([*about, f"{changed:.0f}", found, ratio]) + " |")
+    rows.append("| " + " | ".join([*about, str(changed), found, ratio]) + " |")
 display(Markdown("\n".join(rows)))
 for name in ("excluded", "not decided", "shown"):
     glue(f"change-{name.split()[0]}", "; ".join(words.get(name, ["none"])))

@@ -68,7 +68,8 @@ def agrees(page, run):
     expected = temperature(run, round(low, 9), round(high, 9), first)
     assert value == pytest.approx(expected.value, rel=1e-5)
     assert error == pytest.approx(expected.error, rel=1e-4)
-    assert told == f"T = {Estimate(expected.value, expected.error)}"
+    known = "" if expected.error <= 0.3 * abs(expected.value) else "Not known to 30 per cent: "
+    assert told == f"{known}T = {Estimate(expected.value, expected.error)}"
     return value
 
 
@@ -105,6 +106,12 @@ def test_the_same_by_keyboard(opened, run, slider, keys):
     assert agrees(opened, run) != before
     low, high, *_ = shown(opened)
     assert high - low > 0.29, "four points at least"
+
+
+def test_a_number_that_is_not_known_is_said_to_be_so(opened):
+    opened.locator("input[name=low]").focus()
+    opened.keyboard.press("End")
+    assert shown(opened)[-1].startswith("Not known to 30 per cent: T = ")
 
 
 def test_another_window_would_be_noticed(opened, run):

@@ -4,6 +4,7 @@
   const { Slider, choice, element } = alive.controls;
   const LEAST = 4; // points of a line, as in effective_temperature
   const TOLERANCE = 0.15; // of its straightness
+  const KNOWN = 0.3; // relative error up to which the figures of the book show a number
 
   class Reading {
     constructor(root, content) {
@@ -91,8 +92,9 @@
       const waits = `${found.waits.length} waiting time${found.waits.length > 1 ? "s" : ""} from ${first} on`;
       const bent = `; the curve leaves the line by ${Math.round(100 * found.variation)} per cent of its height` +
         (found.variation > TOLERANCE ? ", and the library calls it bent" : "");
+      const known = found.error > KNOWN * Math.abs(found.value) ? "Not known to 30 per cent: " : "";
       this.told.replaceChildren(
-        element("strong", {}, `T = ${alive.quoted(found)}`),
+        element("strong", {}, `${known}T = ${alive.quoted(found)}`),
         ` over lags ${lags[0]} to ${lags[1]}, ${waits}${bent}. The paper: ${about.paper}.`,
       );
     }
