@@ -267,10 +267,10 @@ claim(
 # before it, and come together farther away, where the slope changes little over a few steps. Agreement between
 # different $n$ does not demonstrate a plateau. Around the lag $b\tau=0.4$ the slope is {glue:text}`around`. Over lags
 # from 1 to 2, averaged over waiting times, it is {glue:text}`beyond`; the paper has 0.2. In the inset the slope rises
-# through 0.2 as the lag to the end of the run grows, and its points show no plateau. Is 0.2 the limit at infinite lag?
-# Formally there is one at these parameters, because the batch is forgotten before the response has decayed, but in
-# practice no run reaches it ({doc}`/notebooks/plateau`). The table of {doc}`/notebooks/fig02_persistent` gives the
-# growth of the slope between 5 and $10\,b\tau$, that is from lag 2 to 4.
+# with the lag to the end of the run and passes 0.2. Farther from the end its errors are too large to tell a plateau
+# from a further rise. Is 0.2 the limit at infinite lag? Formally there is one at these parameters, because the batch is
+# forgotten before the response has decayed, but in practice no run reaches it ({doc}`/notebooks/plateau`). The table of
+# {doc}`/notebooks/fig02_persistent` gives the growth of the slope between 5 and $10\,b\tau$, that is from lag 2 to 4.
 #
 # ## How long to wait
 #
