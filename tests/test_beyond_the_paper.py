@@ -357,6 +357,14 @@ def test_estimators_say_which_steps_of_an_epoch_they_average_over():
     assert sn.local_temperature(swept, lags=(1.0,), **loose).epoch == "each of the 2 steps of an epoch equally often"
 
 
+def test_a_refusal_says_where_the_epoch_and_not_a_drift_may_be_the_reason():
+    """Whole epochs are accepted; three steps of one look like a drift, and the sentence says which steps these are."""
+    run = periodic(0.5 * np.arange(20, 28))
+    assert sn.local_temperature(run, lags=(1.0,), waiting_times=0.5 * np.arange(20, 28), drift_tolerance=0.05)
+    with pytest.raises(sn.NotStationaryError, match=r"drift .*; the state is periodic, and these are steps 0, 1, 3 of"):
+        sn.local_temperature(run, lags=(1.0,), waiting_times=[10.0, 10.5, 11.5], drift_tolerance=0.05)
+
+
 @pytest.mark.parametrize("other", [{"algorithm": "SGD"}, {"engine": "linear response"}])
 def test_states_that_are_not_periodic_have_no_epoch(other):
     found = sn.local_temperature(periodic([10.0, 10.5], **other), lags=(1.0,), drift_tolerance=10.0)

@@ -125,7 +125,10 @@ def stationary_curve(
     if turn is not None:
         pooled.attrs["epoch"] = _averaged(used.waiting_time.values, *turn)
     if not accepted:
-        raise NotStationaryError(_refusal(drifts[first], times[first:], named), pooled, slopes(pooled, None, 1))
+        words = _refusal(drifts[first], times[first:], named)
+        if turn is not None and np.ptp(_visits(used.waiting_time.values, *turn)) > 0:
+            words += f"; the state is periodic, and these are {pooled.attrs['epoch']}"
+        raise NotStationaryError(words, pooled, slopes(pooled, None, 1))
     return pooled
 
 
