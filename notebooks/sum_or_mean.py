@@ -42,15 +42,21 @@
 # Sum (blue) against mean (orange). Left: vanilla SGD, $dt=0.03$. Middle: p-SGD, $dt=0.05$, $\tau=0.5$ (full symbols,
 # solid lines) and $\tau=2$ (open symbols, dotted lines). Both at $\alpha=6$, $\Delta=\lambda=\kappa=1$. Circles:
 # mean-field theory; crosses: networks with $N=$ {glue:}`features`, {glue:}`data-sets` data sets; solid and dotted
-# lines: linear response at this $dt$, which leaves out terms of relative order $dt$ and, with persistence,
-# $b\tau\Delta$ for the sum and $\tau\Delta$ for the mean. Over the four batch fractions it is off from the theory by
-# {glue:text}`off-sum` per cent for the sum and {glue:text}`off-mean` for the mean on the left; in the middle by
-# {glue:text}`off-sum-0.5` (sum) and {glue:text}`off-mean-0.5` (mean) at $\tau=0.5$, by {glue:text}`off-sum-2` and
-# {glue:text}`off-mean-2` at $\tau=2$. Dashed: Eq. {eq}`eq-mean-temperature`. Right: p-SGD with $\tau=2$ on separable
+# lines: linear response at this $dt$; dashed: Eq. {eq}`eq-mean-temperature`. Right: p-SGD with $\tau=2$ on separable
 # data. Squares: networks that have stopped, $N=$ {glue:}`stop-features`, {glue:}`stop-data-sets` data sets. At $t=$
 # {glue:}`until`, before the sum with small batches has settled: networks (open circles) and theory (horizontal dashes).
 # Bars: two standard errors.
 # ```
+#
+# Linear response leaves out terms of relative order $dt$ and, with persistence, $b\tau\Delta$ for the sum and
+# $\tau\Delta$ for the mean. This is how far it is off from the theory, in per cent, from the lowest to the highest of
+# the four batch fractions:
+#
+# | | sum | mean |
+# |---|---|---|
+# | vanilla | {glue:text}`off-sum` | {glue:text}`off-mean` |
+# | p-SGD, $\tau=0.5$ | {glue:text}`off-sum-0.5` | {glue:text}`off-mean-0.5` |
+# | p-SGD, $\tau=2$ | {glue:text}`off-sum-2` | {glue:text}`off-mean-2` |
 #
 # ## Where the maximum comes from
 #
@@ -71,7 +77,8 @@
 # for the sum and at $\lambda$ for the mean. With the mean only $\mathrm{var}(s)$ depends on $b$. The temperature then
 # decreases with $b$, and for small batches it is proportional to $dt/b$, learning rate over batch size. The maximum of
 # the sum results from two competing effects: as $b$ falls, the relative fluctuation of the batch grows while the whole
-# gradient becomes smaller.
+# gradient becomes smaller. The slope of the FDT plot at short lags weights the modes differently. It has the same form
+# without the factor $1+\Delta V$, and the same dependence on $b$ for the mean.
 #
 # With persistence the batch has a memory $b\tau$. If that is longer than a step and shorter than the relaxation time of
 # the weights, $dt$ in Eq. {eq}`eq-mean-temperature` becomes $2b\tau$:
@@ -81,9 +88,29 @@
 # $$ (eq-mean-persistent)
 #
 # Again the mean has no maximum. It has a finite limit at small $b$, because a sample pulls $1/b$ times as hard for a
-# time $b$ times as long. The theory goes beyond this weak-noise estimate. At $b=0.1$ and $\tau=2$ linear response is
-# too large by a factor {glue:text}`weak`, because a sample with such a large weight is fitted while it is in the batch
-# and then exerts no further force.
+# time $b$ times as long.
+#
+# ```{glue:figure} persistent-map
+# ---
+# name: fig-persistent-map
+# alt: >-
+#   Two panels, for the sum and for the mean: temperature against persistence time on logarithmic scales, one colour for
+#   each of four batch fractions, with circles of theory, crosses of networks and lines of linear response.
+# ---
+# Temperature of p-SGD against batch size and persistence, with the gradient summed (left) and averaged (right) over the
+# batch. Circles: mean-field theory; crosses: networks; lines: linear response. Parameters and sizes as in the middle
+# panel of {numref}`fig-sum-or-mean`. Bars: two standard errors.
+# ```
+#
+# Of the four batch sizes of {numref}`fig-persistent-map` the sum is hottest at $b=$ {glue:text}`map-peaks-sum` and the
+# mean at $b=$ {glue:text}`map-peaks-mean`. At long persistence the mean levels off at small $b$: at $\tau=4$ its
+# temperature at $b=0.1$ is {glue:text}`tie` times that at 0.2. By Eq. {eq}`eq-mean-persistent` an eight times longer
+# persistence makes the temperature eight times as high, but the theory goes beyond this weak-noise estimate. From
+# $\tau=0.5$ to 4 the factor at $b=0.4$ is {glue:text}`grown-sum-0.4` for the sum and {glue:text}`grown-mean-0.4` for
+# the mean, because the memory $b\tau$ becomes longer than the relaxation time of the weights. At $b=0.1$ it is
+# {glue:text}`grown-sum-0.1` for the sum, and only {glue:text}`grown-mean-0.1` for the mean: a sample with a weight of
+# ten is fitted while it is in the batch and then exerts no further force. Linear response neglects this, and is too
+# large by a factor {glue:text}`weak` at $b=0.1$ and $\tau=2$.
 #
 # Learning rates need care here. With the mean, a single batch is stable only for $dt$ below $2b$ over the stiffness of
 # the stiffest mode of its summed loss, so small batches require small learning rates. Step by step, the mean at
@@ -120,7 +147,8 @@
 #
 # If your library averages over the batch, the paper's maximum at intermediate batch sizes does not apply to you. A
 # smaller batch is noisier, down to the smallest that trains stably. For batches that are a small part of the data the
-# noise depends on learning rate over batch size, as others find {cite:p}`sclocchi2024regimes`. In these terms the paper
+# noise depends on learning rate over batch size. {cite:t}`sclocchi2024regimes` find the same for a teacher-student
+# perceptron and for deep networks, up to a batch size that grows with the number of samples. In these terms the paper
 # lowers the learning rate in proportion to the batch size. If your loss is a sum over the batch, the batch size also
 # changes the effective weight decay: two batch sizes with the same weight decay minimise different functions.
 #
@@ -151,7 +179,8 @@ ridge = 1.0
 vanilla_rate = 0.03
 persistent_rate = 0.05
 batches = [0.1, 0.2, 0.4, 0.8]
-persistences = [0.5, 2.0]
+persistences = [0.5, 2.0]  # of the first figure
+map_persistences = [0.5, 1.0, 2.0, 4.0]
 sat_alpha = 0.5
 sat_delta = 0.5
 sat_rate = 0.2
@@ -170,20 +199,20 @@ import xarray as xr
 
 import sgdnoise as sn
 from sgdnoise import interactive, plotting
-from sgdnoise.estimates import Estimate
+from sgdnoise.estimates import Estimate, jackknife
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
 size = {
     "smoke": {
-        "theory": {"paths": 214, "realisations": 2},
+        "theory": {"paths": 280, "realisations": 2},
         "networks": {"features": 48, "realisations": 3},
         "separable theory": {"paths": 110, "realisations": 3},
         "separable": {"features": 160, "realisations": 4},
         "gap": {"features": 100, "realisations": 3},
     },
     "standard": {
-        "theory": {"paths": 220, "realisations": 10},
+        "theory": {"paths": 280, "realisations": 10},
         "networks": {"features": 128, "realisations": 8},
         "separable theory": {"paths": 250, "realisations": 4},
         "separable": {"features": 500, "realisations": 24},
@@ -210,6 +239,7 @@ def quote(value, error):
 # %%
 problem = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
 taus = (None, *persistences)  # None: vanilla SGD
+every_tau = (None, *sorted({*persistences, *map_persistences}))
 
 
 def rate_of(persistence):
@@ -254,7 +284,7 @@ def chords(engine, **options):
             "gradient": gradient,
             "rate": rate_of(tau),
         }
-        for tau in taus
+        for tau in every_tau
         for batch in batches
         for gradient in colors
     ]
@@ -384,6 +414,42 @@ for axes in (left, middle):
     axes.set_yscale("log")
 right.set_ylim(0, None)
 publish("sum-or-mean", figure)
+
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.3), sharey=True)
+shades = plotting.ordered(batches)
+dense = np.geomspace(map_persistences[0], map_persistences[-1], 12)
+for axes, gradient in zip(panels, colors, strict=True):
+    for b, color in shades.items():
+        weak = [
+            sn.linear_response(
+                problem, algorithm(tau, b, gradient), persistent_rate, persistent_rate
+            ).integrated_temperature
+            for tau in dense
+        ]
+        look = {"color": color, "name": f"{gradient}, $b={b:g}$, linear response"}
+        plotting.curve(axes, dense, weak, fmt="-", linewidth=0.8, **look)
+        for found, fmt, which in ((theory, "o", "theory"), (networks, "x", "networks")):
+            pairs = [
+                plotting.mean_and_error(found[tau, b, gradient])
+                for tau in map_persistences
+            ]
+            values, errors = np.array(pairs, dtype=float).T
+            mark = {
+                "fmt": fmt,
+                "color": color,
+                "name": f"{gradient}, $b={b:g}$, {which}",
+            }
+            if fmt == "o":
+                mark["label"] = f"$b={b:g}$"
+            plotting.curve(
+                axes, map_persistences, values, errors, markersize=4.5, **mark
+            )
+    axes.set(xscale="log", yscale="log", title=gradient)
+    axes.set_xlabel(r"persistence $\tau$")
+    plotting.plain_ticks(axes.xaxis, map_persistences)
+panels[0].set_ylabel(r"$T_\mathrm{int}$")
+panels[1].legend(loc="lower right", ncols=2)
+publish("persistent-map", figure)
 glue("features", size["networks"]["features"])
 glue("data-sets", size["networks"]["realisations"])
 glue("stop-features", size["separable"]["features"])
@@ -449,6 +515,18 @@ for tau, gradient in product(taus, colors):
     ends = [pick(off, key=lambda e: e.value) for pick in (min, max)]
     name = f"off-{gradient}" + ("" if tau is None else f"-{tau:g}")
     glue(name, " to ".join(f"{end:+.1f}" for end in ends))
+for gradient, b in product(colors, (batches[0], batches[2])):
+    ends = (theory[map_persistences[i], b, gradient] for i in (-1, 0))
+    grown = jackknife(lambda x, y: x / y, *ends)
+    glue(f"grown-{gradient}-{b:g}", f"{grown:.2f}")
+ends = (theory[map_persistences[-1], b, "mean"] for b in batches[:2])
+glue("tie", f"{jackknife(lambda x, y: x / y, *ends):.2f}")
+for gradient in colors:
+    peaks = {
+        batches[int(np.argmax(along(theory, tau, gradient)[0]))]
+        for tau in map_persistences
+    }
+    glue(f"map-peaks-{gradient}", " and ".join(f"{b:g}" for b in sorted(peaks)))
 weak = sn.linear_response(problem, algorithm(2.0, 0.1, "mean"), rate_of(2.0), 0.05)
 glue("weak", f"{weak.integrated_temperature / hot[2.0][0, 0]:.1f}")
 ends = stops["mean"].isel(time=-1)
