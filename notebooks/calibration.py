@@ -19,8 +19,8 @@
 # and which estimators to trust.
 # :::
 #
-# Every temperature of this book is read off a plot by one of four rules: line, tail, chord or local slope. Each comes
-# with an error bar. SGD cannot be used to check them, because its temperature is not known beforehand. Langevin descent
+# To read a temperature off an FDT plot this book uses four rules: line, tail, chord and local slope. Each comes with an
+# error bar. SGD cannot be used to check them, because its temperature is not known beforehand. Langevin descent
 # can: it has full batches and white noise of a temperature that we set. We repeat the same small experiment many times,
 # apply every estimator as on the other pages, and ask two questions. Is the average right? Does the error bar contain
 # the true value as often as it should?

@@ -21,10 +21,11 @@
 #
 # Much of the literature argues by the central limit theorem that SGD is gradient descent with Gaussian noise, a
 # Langevin equation. The paper's introduction calls this into question, and cites experiments that found heavy tails and
-# proposed Lévy flights {cite:p}`simsekli2019tail`. That picture combines two assumptions: that the noise is *Gaussian*,
-# and that it is the same *in every direction and at any loss*. We separate them with two controls. `sn.GaussianSGD`
-# replaces the batch indicator of each sample by a normal number with the same mean and variance, which keeps the first
-# two moments of the batch and nothing else. `sn.Langevin` has full batches and white noise of a known temperature $T$.
+# proposed Lévy flights {cite:p}`simsekli2019tail`. The Langevin picture combines two assumptions: that the noise is
+# *Gaussian*, and that it is the same *in every direction and at any loss*. We separate them with two controls.
+# `sn.GaussianSGD` replaces the batch indicator of each sample by a normal number with the same mean and variance, which
+# keeps the first two moments of the batch and nothing else. `sn.Langevin` has full batches and white noise of a known
+# temperature $T$.
 #
 # ```{glue:figure} three-noises
 # ---

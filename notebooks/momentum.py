@@ -46,7 +46,7 @@
 # $dt/(1-\beta)=0.1$ and by {glue:text}`off-fixed` at $dt=0.1$, for $\beta=0$, 0.5, 0.8 and 0.9. Both at $\alpha=6$,
 # $\Delta=\lambda=\kappa=1$, $b=$ {glue:}`batch`. Right: vanilla SGD with $b=$ {glue:}`batch` on separable data;
 # distance $d_0$ of two stopped replicas and fraction $c_0$ of samples within the margin, relative to those without
-# momentum; networks with $N=$ {glue:}`stop-features`, {glue:}`stop-data-sets` data sets; squares are moved to the right
+# momentum; networks with $N=$ {glue:}`stop-features`, {glue:}`stop-data-sets` data sets; circles are moved to the right
 # a little. Bars: two standard errors.
 # ```
 #
@@ -103,9 +103,10 @@
 #
 # As long as the noise is weak, distances are proportional to it, and by Eq. {eq}`eq-momentum-inertia` the factor can
 # depend only on $t_\beta$. The second learning rate tests that: at a quarter of $dt/(1-\beta)$ and with $\beta=$
-# {glue:text}`slow-momentum`, which has the same $t_\beta$, the factor is {glue:text}`same-inertia`. At the same $\beta$
-# a smaller learning rate has less inertia, and momentum then changes less. (The largest loss per feature at any of the
-# stops is {glue:text}`energy`.)
+# {glue:text}`slow-momentum`, which has the same $t_\beta$, the factor is {glue:text}`same-inertia`. The support vectors
+# do not follow this rule: there {glue:text}`fewer-slow` per cent of them remain. At the same $\beta$ a smaller learning
+# rate has less inertia, and momentum then changes less. (The largest loss per feature at any of the stops is
+# {glue:text}`energy`.)
 #
 # ## What this means in practice
 #
@@ -427,6 +428,7 @@ claim(
 )
 slower = change("distance", 0.05)
 glue("same-inertia", factor(slower))
+glue("fewer-slow", factor(change("unsatisfied", 0.05), 100))
 slow = inertia_times[-1] / (inertia_times[-1] + sat_rates[0])
 glue("slow-momentum", f"{slow:.3f}")
 claim(
