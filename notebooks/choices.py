@@ -380,12 +380,8 @@ glue("memory", f"{2 * 0.99:.2f}")
 #   are {glue:text}`stay` and {glue:text}`memory`.
 # - **Support vectors.** The Results call unsatisfied constraints "misclassified samples". The samples that are counted,
 #   in Appendix C too, are those within the margin, $h<\kappa$; most of them are classified correctly.
-# - **Appendix B.** The matrix $\mathbf Q$ has $\frac12Q^{12}$ off its diagonal, and the closure relations below it use
-#   $Q^{12}$ itself: the factor does not belong there. The action $S_\mathrm{dyn}$ in terms of super-fields lacks the
-#   $-\frac12$ that $S(\mathbf Q,\mathbf m)$ has before the same term. In the equation for $\partial_{t'}C^{12}(t,t')$
-#   the time $t'$ belongs to the second replica, so $\tilde\lambda^l$ should be $\tilde\lambda^k$, and $\delta\lambda$
-#   lacks its index. None of this changes a result, because the two replicas are statistically equivalent. The initial
-#   weights are written with variance 1, where the text has $R$.
+# - **Appendix B.** Six slips in its equations, listed at the end of {doc}`/book/path_integral`. None of them changes a
+#   result, because the two replicas are statistically equivalent.
 # - **Names.** The learning rate is $\mathrm dt$ in some captions and $\eta$ in others.
 #
 # One statement that looks like a slip is correct: $w=v^*$ is optimal. The generalisation error $\Phi(-m/\sqrt{\Delta

@@ -480,7 +480,8 @@ claim(
 #
 # :::{admonition} What was found
 # :class: found
-# - Where the answer is known exactly, the solver reproduces it to {glue:text}`exact`.
+# - Where nothing is sampled (the response of gradient descent with the square loss), the solver reproduces the exact
+#   answer to {glue:text}`exact`.
 # - It converges to the minimum of the loss: the largest of {glue:text}`compared` deviations is
 #   {glue:text}`farthest_sigma` standard errors.
 # - Against training runs of finite size, extrapolated, the largest of {glue:text}`curves` deviations is

@@ -26,7 +26,7 @@ from sgdnoise.plotting import DRAWN
 COLUMN = 768.0  # pixels, the width of a figure in the book on a screen of 1280
 SMALLEST = 11.3  # pixels, the height of the smallest letters there
 PHONE = 343.0  # pixels, the width of a figure on a phone
-READABLE = 11.0  # pixels, the least height of letters there
+READABLE = 11.4  # pixels, the least height of letters there
 LARGEST = 10.5  # points, to which letters are made larger for a phone
 NARROW = 3.5  # inches, the width of a drawing for it
 MIME = "application/vnd.sgdnoise+json"
