@@ -224,9 +224,8 @@ def open_box(self: Any, node: figure_box) -> None:
     )
     letters = noted(drawing, "letters")
     about = f' data-letters="{letters}" data-width="{width[1]}"' if letters and width else ""
-    card = f'<div class="card-box {node["panel"]}">'
     figure = f'<div class="figure-box pst-scrollable-table-container"{about}>'
-    self.body.append(card if node["panel"] else figure)
+    self.body.append('<div class="card-box">' if node["panel"] else figure)
 
 
 def close_box(self: Any, node: figure_box) -> None:
@@ -237,13 +236,16 @@ def close_box(self: Any, node: figure_box) -> None:
     uri = node["uri"]
     file = f"{self.builder.imgpath}/{self.builder.images.get(uri, '')}"
     parts = filter(None, noted(Path(self.builder.srcdir) / uri, "panels").split(","))
-    for number, part in enumerate(parts):
+    for number, part in enumerate(parts, 1):
         x, y, width, height = map(int, part.split())
         look = f"aspect-ratio: {width} / {height}; max-width: {round(1.6 * width)}px"
-        alt = self.attval(node["alt"]) if number == 0 or node["panel"] else ""
+        alt = self.attval(node["alt"]) if number == 1 or node["panel"] else ""
         view = f"{file}#svgView(viewBox({x},{y},{width},{height}))"
         image = f'<img class="panel" src="{view}" style="{look}" data-width="{width}" alt="{alt}"/>'
-        self.body.append(f"<picture>{NOT_WIDE}{image}</picture>")
+        if not node["panel"]:
+            self.body.append(f"<picture>{NOT_WIDE}{image}</picture>")
+        elif node["panel"] == f"panel-{number}":
+            self.body.append(image)
     self.body.append("</div>")
 
 
