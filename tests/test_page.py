@@ -124,11 +124,11 @@ def test_a_page_says_how_it_is_made_with_other_parameters():
     )
     for start, example in (("", "rates 0.1,0.4"), (head, "rates 0.3")):
         heat = notebooks.Notebook("heat", start + text)
-        words = page.invitation(heat, heat.parameters("smoke"))
+        words = page.ending(heat, heat.parameters("smoke"), "..", "heat-smoke")
         assert f'make notebook NAME=heat ARGS="-p {example}"\n' in words
         assert "other parameters" not in words
     more = notebooks.Notebook("heat", head + text + "delta = 1.0\n")
-    assert "The other parameters are `seed` and `delta`." in page.invitation(more, more.parameters("smoke"))
+    assert "The other parameters are `seed` and `delta`." in page.ending(more, more.parameters("smoke"), "..", "x")
 
 
 def test_text_goes_to_the_end_of_the_findings():

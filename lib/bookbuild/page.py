@@ -27,7 +27,7 @@ from nbformat import NotebookNode
 
 from bookbuild import ledger, paths
 from bookbuild.notebooks import RUN, TAG, Notebook, told
-from bookbuild.texts import Refusal, clock, printed
+from bookbuild.texts import Refusal, clock, fill, printed
 from sgdnoise.report import MIME
 from sgdnoise.sweep.store import Store
 
@@ -39,15 +39,6 @@ FIGURE = re.compile(r"^```\{glue:figure\} ([\w-]+)\n.*?\n```$", re.MULTILINE | r
 PAPER_FIGURE = re.compile(r"fig0(\d)_")
 BOX = re.compile(r"^:::\{admonition\}.*?^:::$", re.MULTILINE | re.DOTALL)
 MADE = "## How it was made"
-AGAIN = """\
-## Try your own
-
-```
-make notebook NAME={name} ARGS="-p {example}"
-```
-
-runs this page with another value and says where its figure is.{others} Each takes a `-p` of its own; `PROFILE=smoke`
-gives a quick look."""
 # The place of a value, with the formula before it where that ends with an equals sign.
 GLUED = re.compile(r"(?:\$([^$]*=)\$\s+)?\{glue:(?:text)?\}`([^`]+)`")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -59,8 +50,6 @@ def make(executed: NotebookNode, notebook: Notebook, parameters: Mapping[str, An
     page, name = deepcopy(executed), f"{notebook.name}-{parameters['profile']}"
     if notebook.name.startswith("fig"):
         put_figure_first(page, notebook.name)
-    if notebook.name.startswith("fig") or len(parameters) > len(RUN):
-        page.cells.append(nbformat.v4.new_markdown_cell(invitation(notebook, parameters)))
     place(page, notebook.name, folder, name)
     found = ledger.findings([page])
     if found:
@@ -71,12 +60,7 @@ def make(executed: NotebookNode, notebook: Notebook, parameters: Mapping[str, An
             cell.outputs = [output for output in cell.outputs if MIME not in output.get("data", {})]
     fold(page)
     put_below_title(page, facts(page, name, parameters))
-    files = f'<a href="{folder}/{name}.ipynb" download>this page as a notebook to run</a>'
-    if has_archive(name):
-        files += f', <a href="{folder}/{name}.zip" download>the results behind it</a> (netCDF with provenance: '
-        files += "means and standard errors; all realisations: "
-        files += f"`.venv/bin/python -m sgdnoise store export {name}` in your build)"
-    page.cells.append(nbformat.v4.new_markdown_cell(f":::{{note}}\n:class: screen-only\nTo take away: {files}.\n:::"))
+    page.cells.append(nbformat.v4.new_markdown_cell(ending(notebook, parameters, folder, name)))
     return page
 
 
@@ -117,12 +101,13 @@ def put_figure_first(executed: NotebookNode, name: str) -> None:
     executed.cells = [*map(nbformat.v4.new_markdown_cell, texts), *others[at + 1 :], *made]
 
 
-def invitation(notebook: Notebook, parameters: Mapping[str, Any]) -> str:
-    """Say how the page is made with other parameters."""
-    example = notebook.example()
-    others = [f"`{name}`" for name in parameters if name not in ("profile", example.split()[0])]
-    words = f" The other parameters are {', '.join(others[:-1])} and {others[-1]}." if len(others) > 1 else ""
-    return AGAIN.format(name=notebook.name, example=example, others=words)
+def ending(notebook: Notebook, parameters: Mapping[str, Any], folder: str, label: str) -> str:
+    """Say how the page is made with other parameters, and what it offers to take away."""
+    physics = notebook.name.startswith("fig") or len(parameters) > len(RUN)
+    example = notebook.example() if physics else ""
+    others = [f"`{name}`" for name in parameters if name not in ("profile", example.partition(" ")[0])]
+    known = {"example": example, "others": others, "folder": folder, "label": label, "results": has_archive(label)}
+    return fill("page_end.md", notebook=notebook.name, **known)
 
 
 def table(content: dict[str, str]) -> xr.Dataset | None:
