@@ -311,9 +311,9 @@ glue("few", few["realisations"])
 glue("late", f"{late[-1]:g}")
 
 hot = {rate: Estimate.of(fit) for rate, fit in fits.items()}
-for rate in (0.1, 0.4):
+for name, rate in (("small", 0.1), ("large", 0.4)):
     off = 100 * (Estimate(linear(0.1, rate), 0.0) / hot[rate] - 1.0)
-    glue(f"linear_{rate}", f"{off:+.1f}")
+    glue(f"linear-{name}", f"{off:+.1f}")
 table = ", ".join(f"{hot[rate]:.4f}" for rate in rates)
 steps = {f"$dt={a}$ to {b}": hot[b] - hot[a] for a, b in pairwise(rates)}
 claim("temperature-grows-with-rate", f"{table} at $dt = 0.1$ to 0.4", steps)
@@ -332,7 +332,7 @@ sizes = {batch: Estimate.of(line(case[0])) for batch, case in by_batch.items()}
 middle, ends = 0.4, (batches[0], batches[-1])  # the middle one of the paper's five
 glue("middle", f"{max(sizes, key=lambda batch: sizes[batch].value):g}")
 offs = [100 * (linear(b, 0.1) / found.value - 1) for b, found in sizes.items()]
-glue("linear_batches", f"{min(offs):+.1f} to {max(offs):+.1f}")
+glue("linear-batches", f"{min(offs):+.1f} to {max(offs):+.1f}")
 table = ", ".join(f"{hot_one.value:.4f}" for hot_one in sizes.values())
 claim(
     "temperature-peaks-in-batch",
@@ -416,8 +416,8 @@ claim(
 # Left: FDT plots of vanilla SGD at $\alpha=6$, $\Delta=\lambda=\kappa=1$, mean over waiting times from 4.8 to 7.2, for
 # four learning rates at $b=0.1$ and five batch fractions at $dt=0.1$ (enlarged: $b=0.8$ and 0.99). Middle: the slope
 # $T$ over lags from 0 to 2.5, with that of linear response (grey line). Linear response has no adjustable parameter; it
-# is off from the theory by {glue:text}`linear_0.1` per cent at $dt=0.1$ and {glue:text}`linear_0.4` at 0.4, and by
-# {glue:text}`linear_batches` per cent for the five batch fractions. Right: separable data, $\alpha=2$, $\Delta=b=0.5$,
+# is off from the theory by {glue:text}`linear-small` per cent at $dt=0.1$ and {glue:text}`linear-large` at 0.4, and by
+# {glue:text}`linear-batches` per cent for the five batch fractions. Right: separable data, $\alpha=2$, $\Delta=b=0.5$,
 # $\lambda=0$; the temperature falls as training ends. Lines and dashes: mean-field theory. Dots: networks with $N=$
 # {glue:}`features` features, mean of {glue:}`data_sets` data sets ({glue:}`few` on the right). Bars are two standard
 # errors, here and in all figures.

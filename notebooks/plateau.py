@@ -174,6 +174,15 @@ for b in border_batches:
     border[b] = Estimate(tau, float(np.hypot(error, moved)), a.freedom)
 
 # %% tags=["hide-input"]
+# Write the table of the border.
+rows = [
+    r"| batch fraction $b$ | border in $\tau$ | in linear response |",
+    "|---|---|---|",
+]
+rows += [f"| {b:g} | {tau} | {1 / (b * softest(b)):.3f} |" for b, tau in border.items()]
+display(Markdown("\n".join(rows)))
+
+# %% tags=["hide-input"]
 # Draw the figure.
 figure, ((left, upper), (lower, right)) = plt.subplots(2, 2, figsize=(7.2, 6.0))
 lags = np.arange(0.1, 3.01, 0.2)
@@ -374,14 +383,14 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 # excluded (full), or neither (half).
 # ```
 #
-# **At infinite lag.** At $b=0.3$ and $\tau=2$ the response decays at the rate {glue:text}`rate-middle` if the fit
-# begins at lag 2, {glue:text}`rate-early` if at lag 1 and {glue:text}`rate-later` if at lag 3. (Over all ten choices a
-# start at lag 3 moves it by at most {glue:text}`rate-moves` standard errors.) Linear response gives
+# **Formally, at infinite lag.** At $b=0.3$ and $\tau=2$ the response decays at the rate {glue:text}`rate-middle` if the
+# fit begins at lag 2, {glue:text}`rate-early` if at lag 1 and {glue:text}`rate-later` if at lag 3. (Over all ten
+# choices a start at lag 3 moves it by at most {glue:text}`rate-moves` standard errors.) Linear response gives
 # {glue:text}`rate-linear`; the batch forgets at {glue:text}`rate-batch`. The border, which linear response puts at
 # $\tau=$ {glue:text}`tau-limit`, is at $\tau=$ {glue:text}`tau-border`. The error includes what the window of the fit
 # changes; it presupposes the form {eq}`eq-decay`, with its power $-3/2$, which we take from linear response. The
-# paper's $\tau=2$ lies at the border: as far as we can tell the rates differ by {glue:text}`rate-gap`. Over all batch
-# fractions the border lies {glue:text}`border-shift` per cent above that of linear response.
+# paper's $\tau=2$ lies at the border: as far as we can tell the rates differ by {glue:text}`rate-gap`. Over the batch
+# fractions of the table above the border lies {glue:text}`border-shift` per cent above that of linear response.
 #
 # Far above the border there is an argument that needs no fit. The Hessian of every batch is at least $\lambda$.
 # Therefore $R(n\,dt+dt)\le(1-\lambda dt)^n$ as long as no eigenvalue exceeds $2/dt-\lambda=$ {glue:text}`steepest`; the
@@ -397,15 +406,15 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 # In the others, below the border, the measured rate differs from that of the softest mode alone by
 # {glue:text}`fade-below` per cent. Linear response, in which all modes are known, gives {glue:text}`fade-linear` per
 # cent over the same lags where the slope has a limit: stiffer modes are still there. At infinite lag only the softest
-# mode is left, and the slope tends to its temperature. No run gets there: at three times these lags linear response
-# still gives {glue:text}`fade-linear-later` per cent, and by then the correlation is at most {glue:text}`fade-left` of
-# its value at lag zero.
+# mode is left, and the slope tends to its temperature. In practice no run gets there: at three times these lags linear
+# response still gives {glue:text}`fade-linear-later` per cent, and by then the correlation is at most
+# {glue:text}`fade-left` of its value at lag zero.
 #
-# **At lags that a run can reach** the slope is not at its limit, even where there is one. For short memory $b\tau$ it
-# rises, passes through a broad maximum and falls slowly. The estimator `effective_temperature` looks at lags up to 4,
-# of which it keeps those at which the slope of the last ten points is known to ten per cent. It compares this slope
-# with that at half the lag. A change beyond 30 per cent may be *shown* by the data, by two standard errors, it may
-# likewise be *excluded*, or neither.
+# **In practice, at lags that a run can reach,** the slope is not at its limit, even where there is one. For short
+# memory $b\tau$ it rises, passes through a broad maximum and falls slowly. The estimator `effective_temperature` looks
+# at lags up to 4, of which it keeps those at which the slope of the last ten points is known to ten per cent. It
+# compares this slope with that at half the lag. A change beyond 30 per cent may be *shown* by the data, by two standard
+# errors, it may likewise be *excluded*, or neither.
 
 # %% tags=["hide-input"]
 # Write the table.
@@ -470,11 +479,12 @@ glue("above-limit", f"{min(above.values()):.1f} to {max(above.values()):.1f}")
 #
 # :::{admonition} What was found
 # :class: found
-# - At infinite lag the slope of p-SGD has a limit if the batch is forgotten before the response has decayed, at
-#   $b=0.3$ for $\tau$ below {glue:text}`tau-border`; linear response puts that border at {glue:text}`tau-limit`.
-# - No run reaches that limit. Of the paper's ten choices the slope is constant to 30 per cent over a factor of two in
-#   the lag for {glue:text}`change-excluded`, on a broad maximum. For {glue:text}`change-shown` it is not, and the
-#   paper's temperature is a property of the window.
+# - Formally, at infinite lag, the slope of p-SGD has a limit if the batch is forgotten before the response has
+#   decayed, at $b=0.3$ for $\tau$ below {glue:text}`tau-border`; linear response puts that border at
+#   {glue:text}`tau-limit`.
+# - In practice no run reaches that limit. Of the paper's ten choices the slope is constant to 30 per cent over a factor
+#   of two in the lag for {glue:text}`change-excluded`, on a broad maximum. For {glue:text}`change-shown` it is not, and
+#   the paper's temperature is a property of the window.
 # - The chord $T_\mathrm{int}$ exists in every stationary state. At $b=0.3$ it goes from {glue:text}`chord-short` at
 #   $\tau=0.5$ to {glue:text}`chord-long` at $\tau=8$. With $T_\mathrm{int}$ in place of the slope, the paper's
 #   statement that the temperature grows with $\tau$ holds.

@@ -81,8 +81,8 @@
       const [temperature, plateau] = found?.told || [
         `T_int = ${weak.chord} in linear response, which is off by ${content.off} per cent where mean-field theory was solved.`,
         memory * weak.softest < 1
-          ? `which is shorter than the time 1/a = ${time} of the softest mode. Formally, the slope has a limit in linear response`
-          : `which is longer than the time 1/a = ${time} of the softest mode. Formally, the slope has no limit in linear response`,
+          ? `which is shorter than the time 1/a = ${time} of the softest mode. Formally, at infinite lag, the slope has a limit in linear response`
+          : `which is longer than the time 1/a = ${time} of the softest mode. Formally, at infinite lag, the slope has no limit in linear response`,
       ];
       this.told.replaceChildren(
         element("strong", {}, `${words}: ${temperature}`),

@@ -7,7 +7,7 @@ gives it numbers besides; the page then shows a view of them below the picture. 
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -23,7 +23,7 @@ from sgdnoise.report import tell
 from sgdnoise.simulation.simulate import simulate
 from sgdnoise.statics import solve_statics
 from sgdnoise.stationarity import stationary_curve
-from sgdnoise.temperature import NoPlateauError, effective_temperature, local_temperature
+from sgdnoise.temperature import NoPlateauError, Temperature, effective_temperature, local_temperature
 
 #: What the views are, for those who do not see them.
 VIEWS = {
@@ -187,13 +187,14 @@ def _plateau(algorithm: PersistentSGD, run: xr.Dataset, longest: float, options:
     if abs(forgets - a.value) > 2 * a.error:
         formally = f"the slope has {'a' if forgets > a.value else 'no'} limit"
     try:
-        effective_temperature(run, "tail", (0.0, longest), **options)
-        settles = "settles"
-    except NoPlateauError:
-        settles = "does not settle"
+        tail = effective_temperature(run, "tail", (0.0, longest), **options)
+    except NoPlateauError as refusal:
+        tail = cast(Temperature, refusal.estimate)
+    found = "exclude" if tail.established else "show" if tail.refuted else "neither show nor exclude"
     return (
-        f"A push decays at the rate a = {a}, and the batch is forgotten at the rate γ = {forgets:.3f}. Formally, "
-        f"{formally}. In practice, at lags up to {longest:g}, it {settles}."
+        f"A push decays at the rate a = {a}, and the batch is forgotten at the rate γ = {forgets:.3f}. Formally, at "
+        f"infinite lag, {formally}. In practice, at lags up to {tail.lags[1]:.3g}, the data {found} a change of the "
+        f"slope by more than {100 * tail.tolerance:.0f} per cent."
     )
 
 
