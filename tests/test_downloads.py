@@ -178,9 +178,11 @@ def test_outputs_are_there_as_jupyter_shows_them():
     before.cells[2].outputs += [
         nbformat.v4.new_output("display_data", {MIME: {"kind": "figure", "netcdf": "long"}, **shown}),
         nbformat.v4.new_output("stream", text="T = 0.015"),
+        nbformat.v4.new_output("display_data", {"text/html": "<script>for the live page</script>", "text/plain": "x"}),
     ]
-    value, figure, words = downloads.convert(before, "The book", "version 1, smoke profile").cells[2].outputs
+    value, figure, words, script = downloads.convert(before, "The book", "version 1, smoke profile").cells[2].outputs
     assert value["data"] == {}
+    assert set(script["data"]) == {"text/plain"}
     assert words["text"] == "T = 0.015"
     assert set(figure["data"]) == {"image/png", "text/plain"}
     with Image.open(io.BytesIO(base64.b64decode(figure["data"]["image/png"]))) as picture:

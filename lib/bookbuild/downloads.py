@@ -152,8 +152,10 @@ def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
 
 
 def plain_data(data: dict[str, str]) -> None:
-    """Leave of an output what Jupyter shows: no content for the book, and a picture once, half as wide."""
+    """Leave of an output what Jupyter shows: nothing for scripts of the book, and a picture once, half as wide."""
     data.pop(MIME, None)
+    if data.get("text/html", "").startswith("<script"):
+        del data["text/html"]
     if data.pop("image/svg+xml", None) is None:
         return
     out = io.BytesIO()
