@@ -275,7 +275,7 @@ for name, algorithm, part in (
 
 # %% tags=["hide-input"]
 # Draw the figure.
-figure, panels = plt.subplots(1, 3, figsize=(7.2, 3.9), width_ratios=(1, 1, 0.85))
+figure, panels = plt.subplots(1, 3, figsize=(7.2, 4.8), width_ratios=(1, 1, 0.75))
 ZERO = 0.12  # where frequency zero stands on the axis
 fine = np.geomspace(0.25, 0.9 * np.pi / vanilla_rate, 60)
 
@@ -286,7 +286,7 @@ def spectrum(axes, algorithm, color, label, name=None):
     good = (found.error < 0.3 * found.temperature).values
     place = np.where(found.frequency > 0, found.frequency, ZERO)[good]
     values = found.temperature.values[good], found.error.values[good]
-    look = {"color": color, "elinewidth": 0.8}
+    look = {"color": color, "elinewidth": 0.8, "markersize": 3}
     dots = plotting.curve(
         axes, place, *values, fmt="o", name=f"theory, {label}", **look
     )
@@ -297,18 +297,16 @@ def spectrum(axes, algorithm, color, label, name=None):
     plotting.curve(axes, fine, line, fmt="-", **thin)
     found = networks[algorithm]
     found = found.isel(frequency=(found.error < 0.3 * found.temperature).values)
-    look |= {"fmt": "s", "fillstyle": "none", "markersize": 5.5}
+    look |= {"fmt": "s", "fillstyle": "none", "markersize": 4.5}
     values = found.frequency, found.temperature, found.error
     plotting.curve(axes, *values, name=f"networks, {label}", **look)
 
 
-# Every other one, which can be told apart.
-for axes, family, letter in (
-    (panels[0], dict([*by_tau.items()][::2]), r"\tau"),
-    (panels[1], dict([*by_batch.items()][1::2]), "b"),
-):
+for axes, family, letter in ((panels[0], by_tau, r"\tau"), (panels[1], by_batch, "b")):
     for value, color in plotting.ordered(family).items():
-        spectrum(axes, family[value], color, f"${letter}={value:g}$", 0)
+        # The largest and the smallest fraction have nearly the same T(0).
+        up = {batches[0]: -4, batches[-1]: 5}.get(value, 0) if letter == "b" else 0
+        spectrum(axes, family[value], color, f"${letter}={value:g}$", up)
     axes.set(ylim=(8e-4, 2.0), xlim=(0.009, 45))
 panels[0].set_title(f"p-SGD, $b={fixed_batch:g}$")
 panels[1].set_title(rf"p-SGD, $\tau={fixed_persistence:g}$")
@@ -367,7 +365,7 @@ key = {
     "networks": {
         "marker": "s",
         "fillstyle": "none",
-        "markersize": 5.5,
+        "markersize": 4.5,
         "linestyle": "",
     },
     "thermometer": {"marker": "*", "markersize": 9, "linestyle": ""},
@@ -497,7 +495,7 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 #   bar in each panel with the value of the paper and its window of lags.
 # ---
 # Temperature of each frequency, zero included, which stands left of the break in the axis. Left and middle: p-SGD with
-# $\alpha=8$, $dt=$ {glue:}`rate`, every other persistence time and batch fraction of the paper's second figure. Right:
+# $\alpha=8$, $dt=$ {glue:}`rate`, all persistence times and batch fractions of the paper's second figure. Right:
 # vanilla SGD, $dt=0.1$. Circles: mean-field theory of the stationary state; squares: networks ($N=$
 # {glue:}`network-features`), at frequencies of which a period fits into their lags; stars: mean energy of
 # {glue:}`thermometer-count` oscillators of each frequency (left: at $\tau=2$), in {glue:}`thermometer-sets` networks

@@ -180,9 +180,10 @@ for batch, color in plotting.ordered(spectrum_batches).items():
     look = {"color": color, "name": f"$b={batch:g}$"}
     density = spectrum.density(a)
     drawn = plotting.curve(left, a, density, fmt="-", **look)
-    plotting.label(drawn, f"$b={batch:g}$", at=int(density.argmax()), offset=(6, 5))
+    at = int(np.flatnonzero(density > 0.6 * density.max())[-1])
+    plotting.label(drawn, f"$b={batch:g}$", at=at, offset=(5, 4))
     drawn = plotting.curve(right, a, heat, fmt="-", **look)
-    plotting.label(drawn, f"$b={batch:g}$", offset=(4, 0))
+    plotting.label(drawn, f"$b={batch:g}$", offset=(-1, 6))
     look = {"color": color, "name": f"outliers, $b={batch:g}$", "markersize": 5}
     alone = spectrum.outliers
     plotting.curve(left, alone, [0.06] * len(alone), fmt="v", **look)
