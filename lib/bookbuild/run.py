@@ -27,6 +27,7 @@ from bookbuild.texts import Refusal, clock, say
 
 POLL_SECONDS = 0.2
 QUIET_SECONDS = 20.0  # between two lines where lines cannot be drawn over
+START_SECONDS = 600  # that a kernel may take to start on a busy machine; papermill allows a minute
 USUAL_SECONDS = 25.0  # of rendering, of printing, of a kernel, before they were measured here
 # Settings of the user (start-up files of IPython, matplotlibrc) that are kept out of the figures of the book.
 # Matplotlib's list of fonts, which takes long to make, is kept for all of them.
@@ -270,6 +271,7 @@ def execute(notebook: Notebook, parameters: Parameters, output: Path) -> None:
         try:
             bar = {"bar_format": "cell {n_fmt} of {total_fmt}"}
             options = {"kernel_name": "python3", "cwd": paths.ROOT, "progress_bar": bar, "log_output": False}
+            options["start_timeout"] = START_SECONDS
             done = papermill.execute_notebook(start, end, **options)
         except papermill.PapermillExecutionError as error:
             print(*error.traceback, sep="\n")
