@@ -222,7 +222,7 @@ def test_claims_of_our_own_stand_apart(tmp_path):
     text = scorecard([GOOD, ours, BAD], found)
     assert text.index("It falls.") < text.index("## Claims of our own") < text.index("It is flat.")
     assert "Of 2 claims of the paper: 1 reproduced" in text
-    assert "Claims of our own: 1, of which 1 hold." in text
+    assert "Our own runs suggested 1 further statements, of which 1 hold." in text
     with pytest.raises(Refusal, match="claim ours is recorded as holds, and this build finds that it fails"):
         ledger.check([ours], {"ours": Finding("ours", "x", sigma=-4.0)}, "smoke")
     path = tmp_path / "claims.yml"

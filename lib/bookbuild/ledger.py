@@ -204,7 +204,7 @@ def verdicts(claims: list[Claim], found: dict[str, Finding]) -> str:
     words = f"Of {len(paper)} claims of the paper: {', '.join(counts)}."
     words += f" {checks} of these are consistency checks, true here by construction." if checks else ""
     held = sum(found[entry.name].decision() == "holds" for entry in ours)
-    return words + (f" Claims of our own: {len(ours)}, of which {held} hold." if ours else "")
+    return words + (f" Our own runs suggested {len(ours)} further statements, of which {held} hold." if ours else "")
 
 
 def is_open(claim: Claim, found: dict[str, Finding]) -> bool:
