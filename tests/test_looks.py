@@ -61,6 +61,7 @@ def dress(page, theme, size):
         page.wait_for_timeout(350)  # the theme makes boxes that scroll reachable by keyboard a moment later
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # drawn anew
     page.wait_for_function(REACHABLE)
+    page.wait_for_function("[...document.images].every(image => image.complete)")  # a narrow page loads its panels
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -201,8 +201,10 @@ def box_figures(document: nodes.document) -> None:
     for image in list(document.findall(nodes.image)):
         panel = next((name for name in image["classes"] if name.startswith("panel-")), "")
         if panel or isinstance(image.parent, nodes.figure):
-            box = figure_box(uri=image["uri"], alt=image.get("alt", ""), panel=panel)
-            image.replace_self(box)
+            link = image.parent if isinstance(image.parent, nodes.reference) else None
+            to = link["refuri"] if link else ""
+            box = figure_box(uri=image["uri"], alt=image.get("alt", ""), panel=panel, to=to)
+            (link or image).replace_self(box)
             box += image
 
 
@@ -225,7 +227,7 @@ def open_box(self: Any, node: figure_box) -> None:
     letters = noted(drawing, "letters")
     about = f' data-letters="{letters}" data-width="{width[1]}"' if letters and width else ""
     figure = f'<div class="figure-box pst-scrollable-table-container"{about}>'
-    self.body.append('<div class="card-box">' if node["panel"] else figure)
+    self.body.append(f'<a class="card-box" href="{self.attval(node["to"])}">' if node["panel"] else figure)
 
 
 def close_box(self: Any, node: figure_box) -> None:
@@ -246,7 +248,7 @@ def close_box(self: Any, node: figure_box) -> None:
             self.body.append(f"<picture>{NOT_WIDE}{image}</picture>")
         elif node["panel"] == f"panel-{number}":
             self.body.append(image)
-    self.body.append("</div>")
+    self.body.append("</a>" if node["panel"] else "</div>")
 
 
 def keep_together(document: nodes.document) -> None:
