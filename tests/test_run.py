@@ -42,6 +42,7 @@ def display(tmp_path, monkeypatch):
     """Draw two notebooks, one of which ends and one of which is in a sweep, many times; return what was drawn."""
     monkeypatch.setattr(run.paths, "LOGS", tmp_path)
     monkeypatch.setattr(run.paths, "SCRATCH", tmp_path)
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)  # durations do not depend on how busy the machine is
 
     def draw(stream):
         monkeypatch.setattr(sys, "stderr", stream)
