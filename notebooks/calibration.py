@@ -270,8 +270,7 @@ plotting.curve(
 )
 thin = {"color": "0.7", "linewidth": 0.8, "zorder": 0}
 plotting.curve(left, 0.0, None, **thin, name="no bias")
-left.set(xlabel="bias (per cent of the reference)", yticks=rows)
-left.set_yticklabels(names)
+left.set(xlabel="bias (per cent of the reference)")
 for width, color, marker in ((1, "blue", "o"), (2, "red", "s")):
     share = table["one" if width == 1 else "two"]
     error = np.sqrt(share * (1 - share) / table["count"])
@@ -283,10 +282,9 @@ for width, color, marker in ((1, "blue", "o"), (2, "red", "s")):
     plotting.curve(right, expected[width], None, fmt="--", **line, name=name)
     top = {"transform": right.get_xaxis_transform(), "ha": "center", "va": "bottom"}
     right.text(expected[width], 1.0, label, color=look["color"], **top)
-right.set(xlabel="part of the experiments", yticks=rows, xlim=(0.4, 1.0))
-right.set_yticklabels([])
-for axes in (left, right):
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+right.set(xlabel="part of the experiments", xlim=(0.4, 1.0))
+for axes in (left, right):  # each has its names: on a phone one stands below the other
+    axes.set(yticks=rows, yticklabels=names, ylim=(len(rows) - 0.5, -0.5))
 publish("calibration", figure)
 
 # %% tags=["hide-input", "claims"]

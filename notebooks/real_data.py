@@ -344,7 +344,7 @@ linear = {
 
 # %% tags=["hide-input"]
 # Draw the FDT plots.
-figure, panels = plt.subplots(1, 3, figsize=(7.4, 3.2), sharey=True)
+figure, panels = plt.subplots(1, 3, figsize=(7.4, 3.2))
 some = np.unique(np.geomspace(1, span, 8).round().astype(int))
 for axes, name in zip(panels, everything, strict=True):
     for kind, color in colors.items():
@@ -364,9 +364,12 @@ for axes, name in zip(panels, everything, strict=True):
             name=f"{name}, {kind}, linear response",
         )
         if axes is panels[0]:
-            up = 8 if kind == "persistence" else -8
+            up = -8 if kind == "shuffling" else 8
             plotting.label(line, kind, at=span // 3, offset=(0, up))
     axes.set(title=name, xlabel=r"response $\chi$", yscale="log")
+low, high = zip(*(axes.get_ylim() for axes in panels), strict=True)
+for axes in panels:
+    axes.set_ylim(min(low), max(high))
 panels[0].set(ylabel=r"squared displacement $B$ ($10^{-3}$)")
 publish("real-fdt", figure)
 for name, problem in problems.items():

@@ -415,7 +415,7 @@ for axes in (left, middle):
 right.set_ylim(0, None)
 publish("sum-or-mean", figure)
 
-figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.3), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.3))
 shades = plotting.ordered(batches)
 dense = np.geomspace(map_persistences[0], map_persistences[-1], 12)
 for axes, gradient in zip(panels, colors, strict=True):
@@ -447,7 +447,9 @@ for axes, gradient in zip(panels, colors, strict=True):
     axes.set(xscale="log", yscale="log", title=gradient)
     axes.set_xlabel(r"persistence $\tau$")
     plotting.plain_ticks(axes.xaxis, map_persistences)
-panels[0].set_ylabel(r"$T_\mathrm{int}$")
+low, high = zip(*(axes.get_ylim() for axes in panels), strict=True)
+for axes in panels:  # each has its numbers: on a phone one stands below the other
+    axes.set(ylim=(min(low), max(high)), ylabel=r"$T_\mathrm{int}$")
 panels[1].legend(loc="lower right", ncols=2)
 publish("persistent-map", figure)
 glue("features", size["networks"]["features"])
