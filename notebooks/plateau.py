@@ -452,14 +452,14 @@ glue("above-limit", f"{min(above.values()):.1f} to {max(above.values()):.1f}")
 
 # %% [markdown]
 # A change is excluded for {glue:text}`change-excluded`, shown for {glue:text}`change-shown`, and neither for
-# {glue:text}`change-not`. An exclusion that is close is not certain: where the answer is known, the scatter of a tail
-# is {glue:text}`/notebooks/calibration.py::too-small` times its quoted error ({doc}`/notebooks/calibration`). Where no
-# change is seen the lags lie on the maximum. This is not the plateau: in linear response, whose limit we know, the
-# slope over the same last ten points is {glue:text}`above-limit` times that limit. Where a change is shown, the slope
-# of the last points depends on where the run ends, and the paper's temperatures there are properties of the window.
-# {doc}`/notebooks/fig02_persistent` gives the growth of the slope between 2 and $4\,b\tau$ and between 5 and
-# $10\,b\tau$ for each choice; {doc}`/notebooks/fig05_reading_temperature` shows why agreement between the last 5, 10
-# and 15 points does not demonstrate a plateau.
+# {glue:text}`change-not`. An exclusion that is close is not certain: the scatter of a tail is larger than its quoted
+# error, as {doc}`/notebooks/calibration` measures where the answer is known. Where no change is seen the lags lie on
+# the maximum. This is not the plateau: in linear response, whose limit we know, the slope over the same last ten points
+# is {glue:text}`above-limit` times that limit. Where a change is shown, the slope of the last points depends on where
+# the run ends, and the paper's temperatures there are properties of the window. {doc}`/notebooks/fig02_persistent`
+# gives the growth of the slope between 2 and $4\,b\tau$ and between 5 and $10\,b\tau$ for each choice;
+# {doc}`/notebooks/fig05_reading_temperature` shows why agreement between the last 5, 10 and 15 points does not
+# demonstrate a plateau.
 #
 # ## The chord exists in every stationary state
 #

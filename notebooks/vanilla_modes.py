@@ -42,7 +42,7 @@ import numpy as np
 
 import sgdnoise as sn
 from sgdnoise import plotting
-from sgdnoise.estimates import Estimate
+from sgdnoise.estimates import Estimate, jackknife
 from sgdnoise.report import glue, publish
 
 plotting.use_style()
@@ -227,6 +227,18 @@ glue("t-vanilla", f"{Estimate.of(fit):.5f}")
 glue("t-vanilla-bend", f"{100 * fit.variation:.1f}")
 for name, key in (("start", "initial"), ("end", "plateau")):
     glue(f"t-vanilla-{name}", f"{linear[0.1].attrs[f'{key}_temperature']:.4f}")
+lag = fit.curve.lag.values
+early, late = lag < 0.5 + 1e-9, lag > 1.0 - 1e-9
+fall = jackknife(
+    lambda x, y: (
+        1
+        - sn.fdt.line(x[:, late], y[:, late])[0]
+        / sn.fdt.line(x[:, early], y[:, early])[0]
+    ),
+    fit.curve.integrated_response,
+    fit.curve.displacement,
+)
+glue("fall", f"{100 * fall:.0f}")
 last = sn.local_temperature(linear[0.1], lags=(2.5,)).slope.item()
 glue("t-vanilla-last", f"{last:.4f}")
 for name, upto in (("short", 1.0), ("middle", 2.5), ("long", 5.0)):
@@ -279,7 +291,7 @@ glue("above-closed-form", f"{100 * (line_by_rate[0.4].value / (0.4 * slope) - 1)
 # In linear response the slope falls from {glue:text}`t-vanilla-start` at the shortest lag to
 # {glue:text}`t-vanilla-last` at lag 2.5, and towards {glue:text}`t-vanilla-end` at infinite lag, which no run measures.
 # A single point of {numref}`fig-fdt-vanilla` is not accurate enough to show the fall. The slope over lags from 1 to 2.5
-# is: in mean-field theory it lies {glue:text}`/notebooks/fig01_vanilla.py::fall` per cent below that up to 0.5. One
+# is: in mean-field theory it lies {glue:text}`fall` per cent below that up to 0.5. One
 # does not see it in the plot because most of the curve is traced before the slope has changed much.
 #
 # A line over another window therefore has another slope. In linear response, which has no sampling error, it is
