@@ -111,14 +111,15 @@ class EmpiricalSpectrum:
             f"learning_rate must be smaller for a stationary state, got {motion.dt:g}: the sampling noise feeds itself"
         )
 
-    def _forces(self, P: Array) -> Array:
-        """Covariance of the forces where the modes have the covariance ``P``."""
+    def _forces(self, Sigma: Array) -> Array:
+        """Covariance of the forces where the modes have the covariance ``Sigma``."""
         assert self.problem.data is not None
-        loss, margin, Q = self.problem.loss, self.problem.margin, np.zeros_like(P)
+        loss, margin, Q = self.problem.loss, self.problem.margin, np.zeros_like(Sigma)
         for A in self.problem.data.blocks():
-            h, B = A @ self.minimum, A @ self.vectors.T
-            square = loss.slope(h, margin) ** 2 + loss.curvature(h, margin) ** 2 * np.sum((B @ P) * B, axis=1)
-            Q += B.T @ (square[:, None] * B)
+            h, along = A @ self.minimum, A @ self.vectors.T
+            spread = np.sum((along @ Sigma) * along, axis=1)
+            square = loss.slope(h, margin) ** 2 + loss.curvature(h, margin) ** 2 * spread
+            Q += along.T @ (square[:, None] * along)
         return Q
 
 
@@ -128,9 +129,9 @@ def _older(a: Array, motion: Motion) -> Array:
     kick = motion.covariance.values[0] * np.outer(p, p)
     cross = np.einsum("mij,mj,k->mik", F, motion.kicks(a)[0], p)
     i, j = np.triu_indices(a.size)
-    P = sum_of_past(F[i], kick + cross[i] + cross[j].transpose(0, 2, 1), 1.0, F[j])
+    Sigma = sum_of_past(F[i], kick + cross[i] + cross[j].transpose(0, 2, 1), 1.0, F[j])
     older = np.zeros((a.size, a.size))
-    older[i, j] = older[j, i] = sum_of_past(F[i], (1 - ratio) * P, ratio, F[j])[:, 0, 0]
+    older[i, j] = older[j, i] = sum_of_past(F[i], (1 - ratio) * Sigma, ratio, F[j])[:, 0, 0]
     return older
 
 

@@ -119,7 +119,7 @@ def frequency_temperature(
     wanted = None
     if frequencies is not None:
         wanted = np.array(
-            [_checks.real("frequencies", w, at_least=0) for w in _checks.several("frequencies", frequencies)]
+            [_checks.real("frequencies", omega, at_least=0) for omega in _checks.several("frequencies", frequencies)]
         )
         if wanted.size == 0:
             raise ValueError("frequencies must have at least one value, or be None, got none")
@@ -175,7 +175,7 @@ def _slowest(x: Array, lag: Array) -> float:
     return max(relaxation_time(x, lag), 0.5 * float(lag[min(away[-1] + 1, lag.size - 1)]) if away.size else 0.0)
 
 
-def _decay(x: Array, lag: Array, tau: float, count: int) -> tuple[Array, Array]:
+def _decay(x: Array, lag: Array, relaxation: float, count: int) -> tuple[Array, Array]:
     r"""Return what curves still have to rise, :math:`x_\infty-x_n` at ``count`` lags, with and without extrapolation.
 
     With it, the data pass over into the exponential that was fitted to the second half of the lags. Without it, they
@@ -184,7 +184,7 @@ def _decay(x: Array, lag: Array, tau: float, count: int) -> tuple[Array, Array]:
     n = lag.size
     half = n // 2
     since = np.maximum(lag[1] * np.arange(count) - lag[half], 0.0)
-    fall = np.exp(-since / tau)
+    fall = np.exp(-since / relaxation)
     window = fall[half:n] - fall[half:n].mean()
     mean = x[:, half:].mean(axis=1, keepdims=True)
     slope = (x[:, half:] @ window / (window @ window))[:, None]
@@ -213,7 +213,7 @@ def _ratio(C: Array, ahead: Array, theta: float) -> Array:
     return np.asarray((C @ cosine - 0.5 * C[:, 0]) / (felt @ sine))
 
 
-def _frequencies(wanted: Array | None, dt: float, longest: float, tau: float, relaxed: bool) -> Array:
+def _frequencies(wanted: Array | None, dt: float, longest: float, relaxation: float, relaxed: bool) -> Array:
     """Check the frequencies that are asked for, or choose them."""
     highest = np.pi / dt
     lowest = min(highest, PERIODS * 2 * np.pi / longest)
@@ -226,6 +226,6 @@ def _frequencies(wanted: Array | None, dt: float, longest: float, tau: float, re
     if not relaxed and wanted.min() < lowest * (1 - 1e-9):
         raise ValueError(
             f"frequencies must be at least {lowest:.4g} for lags up to {longest:g}, which are less than "
-            f"{RELAXED:g} relaxation times of {tau:.3g}, got {wanted.min():g}"
+            f"{RELAXED:g} relaxation times of {relaxation:.3g}, got {wanted.min():g}"
         )
     return np.minimum(wanted, highest)

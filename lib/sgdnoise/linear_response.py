@@ -156,8 +156,8 @@ def stationary_modes(spectrum: Spectrum, motion: Motion) -> Modes:
     def gain(motion: Motion) -> float:
         """Part of the force that comes from fluctuations which the same force has caused."""
         F, ratio = motion.matrix(a), motion.covariance.ratio
-        P = stationary_covariance(unit, motion._replace(noise=0.0))
-        return float(share @ sum_of_past(F, (1 - ratio) * P, ratio)[:, 0, 0])
+        Sigma = stationary_covariance(unit, motion._replace(noise=0.0))
+        return float(share @ sum_of_past(F, (1 - ratio) * Sigma, ratio)[:, 0, 0])
 
     own = gain(motion)
     if own >= 1:

@@ -11,10 +11,11 @@ unit force does to a mode at rest, :math:`\mathrm{cov}_n` the autocovariance of 
 :math:`x(t+dt) = (1-a\,dt)\,x(t) + dt\,\xi(t)`.
 
 Let :math:`k_n=\langle\xi(t+n\,dt)z(t)\rangle=\sum_{j\ge1}F^{j-1}p\,f\,\mathrm{cov}_{n+j}`, summed backwards from
-the last lag before :math:`\mathrm{cov}_n` becomes geometric. The stationary covariance :math:`P` and the correlation
-:math:`d_n=\langle z(t+n\,dt)x(t)\rangle` obey
+the last lag before :math:`\mathrm{cov}_n` becomes geometric. The stationary covariance :math:`\Sigma` and the
+correlation :math:`d_n=\langle z(t+n\,dt)x(t)\rangle` obey
 
-.. math:: P = F P F^T + (f\,\mathrm{cov}_0+\sigma^2)\,pp^T + F k_0p^T + p k_0^TF^T,\qquad d_{n+1} = F d_n + p\,(k_n)_x .
+.. math:: \Sigma = F\Sigma F^T + (f\,\mathrm{cov}_0+\sigma^2)\,pp^T + Fk_0p^T + pk_0^TF^T,\qquad
+          d_{n+1} = F d_n + p\,(k_n)_x .
 
 A field enters as a force does, and :math:`R(t+dt,t)=1`: the response after n steps is :math:`(F^{n-1}p)_x/p_x`.
 """
@@ -95,13 +96,13 @@ def stationary_covariance(modes: Modes, motion: Motion) -> Array:
 
 
 def sum_of_past(F: Array, source: Array, ratio: float = 1.0, other: Array | None = None) -> Array:
-    r"""Solve :math:`P=\rho FPG^T+Q` for a source Q: the sum of :math:`\rho^nF^nQ(G^n)^T` over the past of each mode.
+    r"""Solve :math:`\Sigma=\rho F\Sigma F'^T+Q` for a source Q, the sum of :math:`\rho^nF^nQ(F'^n)^T` over the past.
 
-    The other step G is F unless two different modes are correlated.
+    The other step F' is F unless two different modes are correlated.
     """
     square = np.einsum("mik,mjl->mijkl", F, F if other is None else other).reshape(-1, 4, 4)
-    P: Array = np.linalg.solve(np.eye(4) - ratio * square, source.reshape(-1, 4, 1)).reshape(-1, 2, 2)
-    return P
+    Sigma: Array = np.linalg.solve(np.eye(4) - ratio * square, source.reshape(-1, 4, 1)).reshape(-1, 2, 2)
+    return Sigma
 
 
 def mode_curves(modes: Modes, motion: Motion, steps: int) -> tuple[Array, Array]:

@@ -162,7 +162,7 @@ def _type_pick(context: Any) -> Any:  # noqa: ARG001
 
 @lower_builtin(pick, PartType, types.Array, types.Integer)  # type: ignore[untyped-decorator]
 def _lower_pick(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    like, table, _ = signature.args
+    like, table = signature.args[:2]
     array = context.make_array(table)(context, builder, arguments[1])
     values = []
     for i, kind in enumerate(like.types):

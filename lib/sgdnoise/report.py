@@ -153,7 +153,9 @@ def panels(figure: Figure) -> str:
         return ""
     corner = (whole.x0 - pad, whole.y1 + pad)
     rows = [(box.x0 - corner[0], corner[1] - box.y1, box.width, box.height) for box in cells]
-    return ", ".join(f"{72 * x - 4:.0f} {72 * y - 4:.0f} {72 * w + 8:.0f} {72 * h + 8:.0f}" for x, y, w, h in rows)
+    return ", ".join(
+        f"{72 * x - 4:.0f} {72 * y - 4:.0f} {72 * wide + 8:.0f} {72 * high + 8:.0f}" for x, y, wide, high in rows
+    )
 
 
 def _scale_of(axes: Axes) -> Axes | None:

@@ -5,12 +5,12 @@ batch, 1 for its mean) has the Hessian
 
 .. math:: H = \lambda + b\sum_\mu \ell''(h_\mu)\,A_\mu A_\mu^T,\qquad A_\mu = y_\mu x_\mu/\sqrt N ,
 
-where :math:`\ell''` is 1 for a fraction :math:`P` of the samples and 0 for the rest. Its resolvent solves
+where :math:`\ell''` is 1 for a fraction :math:`\nu` of the samples and 0 for the rest. Its resolvent solves
 
 .. math:: g(z) = \frac1N\mathrm{tr}\,(H-z)^{-1},\qquad
-          \frac1{g} = \lambda - z + \frac{b\,\alpha P\Delta}{1+b\Delta g},
+          \frac1{g} = \lambda - z + \frac{b\,\alpha\nu\Delta}{1+b\Delta g},
 
-a Marchenko-Pastur law of aspect ratio :math:`c=\alpha P`, between :math:`\lambda+b\Delta(1\pm\sqrt c)^2`, with an atom
+a Marchenko-Pastur law of aspect ratio :math:`c=\alpha\nu`, between :math:`\lambda+b\Delta(1\pm\sqrt c)^2`, with an atom
 of weight :math:`1-c` at :math:`\lambda` if :math:`c<1`. Two directions are not generic, those of the centres
 :math:`v` and of the weights :math:`w`, because the samples inside the margin are chosen by them. In that plane, with
 :math:`s=1/(1+b\Delta g)` and :math:`y=\sqrt N(A\cdot\hat v, A\cdot\hat w_\perp)`, the inverse resolvent is
@@ -63,7 +63,7 @@ class Spectrum:
 
     @property
     def ratio(self) -> float:
-        r"""Aspect ratio :math:`c=\alpha P`, the samples inside the margin per weight."""
+        r"""Aspect ratio :math:`c=\alpha\nu`, the samples inside the margin per weight."""
         return self.statics.problem.alpha * self.statics.curvature
 
     @property

@@ -209,7 +209,7 @@ def _solve_threshold(moments: Moments, alpha: float, delta: float, ridge: float)
     r"""Find :math:`x` by two bracketed searches: first where :math:`q` diverges, then above that."""
 
     def inverse_spread(x: float) -> float:
-        F0, F1, _ = moments(x)
+        F0, F1 = moments(x)[:2]
         return x + alpha / delta * _shrinkage(alpha * F0, ridge / delta)[0] * F1
 
     def excess(x: float) -> float:
@@ -250,7 +250,7 @@ def critical_alpha(delta: float) -> float:
     spread = math.sqrt(_checks.real("delta", delta, at_least=1e-3))
 
     def slope(m: float) -> float:
-        _, F1, F2 = hinge_moments(-m / spread)
+        F1, F2 = hinge_moments(-m / spread)[1:]
         return spread * m * F2 - (1 - m**2) * F1
 
     m = _bracketed(slope, 0.0, 1.0)

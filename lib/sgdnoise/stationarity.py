@@ -186,14 +186,14 @@ def _drifts(moved: Array, times: Array, lag: Array, tolerance: float, floor: flo
     for first in range(most):
         pooled = moved[:, :, first:].mean(axis=2)
         mean = pooled.mean(axis=1)
-        tau = min(slowest, max(relaxation_time(rows, lag) for rows in mean[:2]))
+        relaxation = min(slowest, max(relaxation_time(rows, lag) for rows in mean[:2]))
         scale = mean[:, None, None, ends]
         relative = np.divide(samples, scale, out=np.ones_like(samples), where=scale > floor).mean(axis=3)
-        back = int(np.argmax(times >= times[first] - LOOKBACK * tau * (1 + 1e-9)))
+        back = int(np.argmax(times >= times[first] - LOOKBACK * relaxation * (1 + 1e-9)))
         since = times[back:] - times[first]
-        bias = relative[:, :, back:] @ _contrast(since, tau)
+        bias = relative[:, :, back:] @ _contrast(since, relaxation)
         if len(moved) == 3:  # the norm is linear in what is left of the start, where the square fades in half the time
-            bias[2] = relative[2, :, back:] @ _contrast(since, 2 * tau)
+            bias[2] = relative[2, :, back:] @ _contrast(since, 2 * relaxation)
         slope, error = jackknife(lambda x, y: line(x, y)[0], pooled[1], pooled[2 if len(moved) == 3 else 0])
         part = float(error / abs(slope)) if error > 0 else 0.0
         spread = _standard_error(bias.T) if bias.shape[1] > 1 else np.ptp(relative[:, 0, back:], axis=1)
@@ -203,9 +203,9 @@ def _drifts(moved: Array, times: Array, lag: Array, tolerance: float, floor: flo
     return found
 
 
-def _contrast(since: Array, tau: float) -> Array:
-    """Weights that make of values at these times the mean, from time zero on, of the part that fades within ``tau``."""
-    fading = np.exp(-since / tau)
+def _contrast(since: Array, relaxation: float) -> Array:
+    """Weights that make of values at these times the mean, from time zero on, of the part that fades."""
+    fading = np.exp(-since / relaxation)
     centred = fading - fading.mean()
     weights: Array = centred / (centred @ centred) * fading[since >= 0].mean()
     return weights

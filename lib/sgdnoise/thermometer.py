@@ -56,7 +56,7 @@ def oscillators(dataset: xr.Dataset, frequencies: Sequence[float], damping: floa
 
     ``dataset`` is a stationary one, with the single waiting time 0; its response sets damping and shift.
     """
-    dt, omega = float(dataset.learning_rate), np.array([_checks.real("frequencies", w, above=0) for w in frequencies])
+    dt, omega = float(dataset.learning_rate), np.array([_checks.real("frequencies", x, above=0) for x in frequencies])
     R = dataset.response.values[:, 0].mean(axis=0)
     chi = dt * np.exp(1j * dt * np.outer(omega, np.arange(R.size))) @ R
     k = np.sqrt(2 * damping * omega * np.sin(omega * dt) / dt / chi.imag)

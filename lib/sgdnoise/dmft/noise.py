@@ -53,7 +53,7 @@ def orthogonalise(X: Array, columns: int, frame: int) -> None:
 
     From ``columns`` on all columns must be zeros, as many as a whole number of strips needs.
 
-    With :math:`X=[X_1, X_2]`, :math:`X_1^TX_1/P=U^TU` and :math:`V=U^{-T}X_1^TX_2/P`, this is one product,
+    With :math:`X=[X_1, X_2]`, :math:`X_1^TX_1/n=U^TU` and :math:`V=U^{-T}X_1^TX_2/n` for n paths, this is one product,
     :math:`X_1\leftarrow X_1U^{-1}` and :math:`X_2\leftarrow X_2-X_1U^{-1}V`, after which :math:`X_2` is rescaled.
     """
     paths, width = X.shape
@@ -94,53 +94,56 @@ def _products(share: Share, X: Array, out: Array) -> None:
 
 
 @jit()
-def _eliminate(A: Array) -> None:
-    r"""Turn :math:`[X_1^TX_1, X_1^TX_2]/P` into :math:`[U, V]` in place (Cholesky; the lower triangle is not read)."""
-    frame, columns = A.shape
+def _eliminate(reduced: Array) -> None:
+    r"""Turn :math:`[X_1^TX_1, X_1^TX_2]/n` into :math:`[U, V]` in place (Cholesky; the lower triangle is not read)."""
+    frame, columns = reduced.shape
     for k in range(frame):
         for left in range(k // STRIP * STRIP, columns, STRIP):
-            row = load(A, k, left)
+            row = load(reduced, k, left)
             for i in range(k):
-                row = add_multiple(row, -A[i, k], load(A, i, left))
-            store(A, k, left, row)
-        pivot = math.sqrt(A[k, k])
+                row = add_multiple(row, -reduced[i, k], load(reduced, i, left))
+            store(reduced, k, left, row)
+        pivot = math.sqrt(reduced[k, k])
         for j in range(k, columns):
-            A[k, j] /= pivot
+            reduced[k, j] /= pivot
 
 
 @jit()
-def _substitute(A: Array, B: Array) -> None:
-    r"""From :math:`A=[U, V]` write :math:`B=U^{-1}[I,-V]`, upper trapezoidal, into zeros."""
-    frame, columns = A.shape
+def _substitute(reduced: Array, factors: Array) -> None:
+    r"""From :math:`[U, V]` write :math:`U^{-1}[I,-V]`, upper trapezoidal, into zeros."""
+    frame, columns = reduced.shape
     for i in range(frame - 1, -1, -1):
-        B[i, i] = 1.0
+        factors[i, i] = 1.0
         for j in range(frame, columns):
-            B[i, j] = -A[i, j]
+            factors[i, j] = -reduced[i, j]
         for left in range(i // STRIP * STRIP, columns, STRIP):
-            row = load(B, i, left)
-            for k in range(i + 1, min(left + STRIP, frame)):  # B is zero below its diagonal
-                row = add_multiple(row, -A[i, k], load(B, k, left))
-            store(B, i, left, row)
+            row = load(factors, i, left)
+            for k in range(i + 1, min(left + STRIP, frame)):  # zero below its diagonal
+                row = add_multiple(row, -reduced[i, k], load(factors, k, left))
+            store(factors, i, left, row)
         for j in range(i, columns):
-            B[i, j] /= A[i, i]
+            factors[i, j] /= reduced[i, i]
 
 
 @jit(allocates=True, nogil=True)
-def _combine(share: Share, X: Array, B: Array) -> None:
-    r"""Replace :math:`[X_1, X_2]` by :math:`X_1B+[0, X_2]`, four rows of a block at a time, strips in registers."""
-    frame, columns = B.shape
+def _combine(share: Share, X: Array, factors: Array) -> None:
+    r"""Replace :math:`[X_1, X_2]` by :math:`X_1F+[0, X_2]`, with the factors F.
+
+    Four rows of a block are taken at a time, their strips in registers.
+    """
+    frame, columns = factors.shape
     for block in range(share.first, share.parts, share.every):
         top = block * _BLOCK
         rows = min(_BLOCK, X.shape[0] - top)
         old, new = X[top : top + rows, :frame].copy(), X[top : top + rows]
         new[:, :frame] = 0.0
         for left in range(0, columns, STRIP):
-            filled = min(left + STRIP, frame)  # B is zero below its diagonal
+            filled = min(left + STRIP, frame)  # zero below its diagonal
             for p in range(0, rows, 4):
                 p1, p2, p3 = min(p + 1, rows - 1), min(p + 2, rows - 1), min(p + 3, rows - 1)  # the last may come again
                 a, b, c, d = load(new, p, left), load(new, p1, left), load(new, p2, left), load(new, p3, left)
                 for i in range(filled):
-                    x = load(B, i, left)
+                    x = load(factors, i, left)
                     a, b = add_multiple(a, old[p, i], x), add_multiple(b, old[p1, i], x)
                     c, d = add_multiple(c, old[p2, i], x), add_multiple(d, old[p3, i], x)
                 store(new, p, left, a)

@@ -160,12 +160,15 @@ def _draw(
     if order is not None:
         _share(process, step, key, word, order, state, weight)
         return
-    for i in range(half):
-        u = np.float64(np.int32(word[0, i] >> np.uint32(2))) * UNIT
-        weight[i], state[i] = process.draw(step, state[i], u)
-    for i in range(half, state.size):
-        u = np.float64(np.int32(word[1, i - half] >> np.uint32(2))) * UNIT
-        weight[i], state[i] = process.draw(step, state[i], u)
+    _draw_part(process, step, word[0], state[:half], weight[:half])
+    _draw_part(process, step, word[1], state[half:], weight[half:])
+
+
+@jit(nogil=True)
+def _draw_part(process: Sampling, step: int, word: NDArray[np.uint32], state: States, weight: Floating) -> None:
+    """Draw the weights of some samples: a loop over whole arrays from their start on, which becomes one on vectors."""
+    for i in range(state.size):
+        weight[i], state[i] = process.draw(step, state[i], np.float64(np.int32(word[i] >> np.uint32(2))) * UNIT)
 
 
 @jit(allocates=True, nogil=True)
@@ -191,7 +194,7 @@ def _share(
     for i in range(state.size):
         size[state[i] + 1] += 1
     for group in range(most + 2):  # counters that no sample uses
-        one, _ = threefry(key[0], key[1], np.uint32(half + group), np.uint32(step))
+        one = threefry(key[0], key[1], np.uint32(half + group), np.uint32(step))[0]
         place[group] = np.float64(np.int32(one >> np.uint32(2))) * UNIT
     for i in order:
         group = state[i] + 1

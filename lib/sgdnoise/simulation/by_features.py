@@ -225,7 +225,7 @@ def _multiply_block(A: Floating, W: Floating, chosen: Rows, block: Block) -> Non
 
 
 @jit(nogil=True)
-def _slopes_of_pair(i: int, chosen: Rows, objective: Objective, weight: Floating, H: Floating, block: Block) -> None:
+def _slopes_of_pair(i: int, chosen: Rows, objective: Objective, weight: Floating, felt: Floating, block: Block) -> None:
     r"""Turn products of pair ``i`` into :math:`s_\mu\ell'(h_\mu)`, and keep rows where that is not zero in either."""
     loss, margin = objective.loss, objective.margin
     c, d = _pair(chosen, i)
@@ -233,7 +233,7 @@ def _slopes_of_pair(i: int, chosen: Rows, objective: Objective, weight: Floating
     products, others = block.products[2 * i], block.products[2 * i + 1]
     for j in range(block.number[i]):
         sample, h, g = rows[i, j], lane_sum(load_lanes(products, j)), lane_sum(load_lanes(others, j))
-        H[c, sample], H[d, sample] = h, g
+        felt[c, sample], felt[d, sample] = h, g
         first, second = weight[c, sample] * loss.slope(h, margin), weight[d, sample] * loss.slope(g, margin)
         rows[i, kept], coefficients[2 * i, kept], coefficients[2 * i + 1, kept] = sample, first, second
         kept += (first != 0) | (second != 0)
@@ -256,22 +256,22 @@ def _curvatures(i: int, objective: Objective, s: Floating, h: Floating, block: B
 def _add_hessian(A: Floating, c: int, n: int, tangents: Tangents, block: Block) -> None:
     """Add the block's part of the Hessian times each live tangent vector of column ``c``, two at a time."""
     first, live = c * tangents.x_probes.shape[0], tangents.live[c]
-    D, E = tangents.vectors.x, tangents.vectors.x_gradient
+    moved, gradient = tangents.vectors.x, tangents.vectors.x_gradient
     strip, products, felt, last = strip_of(A), block.products, block.coefficients, block.coefficients.shape[0] - 1
     rows = block.rows[block.rows.shape[0] - 1, :n]
     for t in range(live):
         for k in range(n):
             clear_row(products[t], k)
-    for j in range(0, D.shape[1], strip):
+    for j in range(0, moved.shape[1], strip):
         for t in range(0, live, 2):
-            dot_strip(A, rows, j, D, (first + t, first + t + 1), products[t], products[t + 1])
+            dot_strip(A, rows, j, moved, (first + t, first + t + 1), products[t], products[t + 1])
     for t in range(live):
         for k in range(n):
             felt[last - live + t, k] = felt[last, k] * lane_sum(load_lanes(products[t], k))
-    for j in range(0, D.shape[1], strip):
+    for j in range(0, moved.shape[1], strip):
         for t in range(0, live, 2):
             mine = last - live + t
-            sum_strip(A, rows, j, felt[mine], felt[mine + 1], E, (first + t, first + t + 1), j)
+            sum_strip(A, rows, j, felt[mine], felt[mine + 1], gradient, (first + t, first + t + 1), j)
 
 
 @jit(fastmath={"contract"}, nogil=True)

@@ -1,9 +1,9 @@
 r"""Training with samples as coordinates: cheap when there are no more samples than features.
 
 Gradients are combinations of the rows :math:`A_\mu` of the data, so that the weights never leave the span of these rows
-and of their start :math:`w_0`; a displacement starts along a probe :math:`\xi`. Let :math:`B` be the data with the
-samples of a test set, :math:`w_0` and all probes as further rows. Then :math:`w = B^{\mathsf T}x`, and with the Gram
-matrix :math:`K = B B^{\mathsf T}` the other coordinate :math:`y = Kx = Bw` begins with the pre-activations :math:`h =
+and of their start :math:`w_0`; a displacement starts along a probe :math:`\xi`. Let :math:`S` be the data with the
+samples of a test set, :math:`w_0` and all probes as further rows. Then :math:`w = S^{\mathsf T}x`, and with the Gram
+matrix :math:`K = S S^{\mathsf T}` the other coordinate :math:`y = Kx = Sw` begins with the pre-activations :math:`h =
 Aw`. A gradient :math:`A^{\mathsf T}g` with :math:`g_\mu = s_\mu\,\ell'(h_\mu)` (Eq. 2 of the paper) is :math:`(g, Kg)`.
 """
 
@@ -88,7 +88,7 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
     columns, samples, rows, kind = len(plan.columns), plan.samples, A.shape[0], A.dtype
     times, each = start.probes.shape[:2]
     tangents, width = times * each, start.weights.size
-    E = aligned((1 + tangents, A.shape[1]), kind)  # the rows of B below those of A, which are not copied
+    E = aligned((1 + tangents, A.shape[1]), kind)  # the rows of S below those of A, which are not copied
     E[0, :width], E[1:, :width] = start.weights, start.probes.reshape(tangents, width)
     gram = gram_matrix(A, E, plan.features)
     images = gram.transpose(1, 0, 2).reshape(gram.shape[1], -1)
@@ -120,7 +120,7 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
 
 
 def gram_matrix(A: Floating, E: Floating, features: int) -> Floating:
-    """Return ``B B^T`` for the rows of A and then of E, by strips, (strips, rows, length of a strip).
+    """Return ``S S^T`` for the rows of A and then of E, by strips, (strips, rows, length of a strip).
 
     The last strip has zeros where it is not full.
     """

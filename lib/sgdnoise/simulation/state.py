@@ -6,7 +6,7 @@ pair of vectors :math:`(x, y)` such that every scalar product is
 .. math:: w\cdot w' = x\cdot y' .
 
 With the weights themselves as coordinates (:mod:`~sgdnoise.simulation.by_features`) :math:`x=y=w`. With samples as
-coordinates (:mod:`~sgdnoise.simulation.by_samples`) :math:`w=B^{\mathsf T}x` for a matrix :math:`B` and :math:`y=Bw`.
+coordinates (:mod:`~sgdnoise.simulation.by_samples`) :math:`w=S^{\mathsf T}x` for a matrix :math:`S` and :math:`y=Sw`.
 An update rule is linear, so that it acts on :math:`x` and :math:`y` alike. Observables are written once, here.
 """
 

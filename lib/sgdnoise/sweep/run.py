@@ -196,8 +196,8 @@ def _computed(
                 yield point, failure
         ended = True
     finally:
-        for _, claim in running.values():
-            store.release(claim)
+        for pair in running.values():
+            store.release(pair[1])
         executor.shutdown(cancel_futures=not ended)
 
 

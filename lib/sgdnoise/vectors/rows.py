@@ -40,26 +40,26 @@ def dot_strip(A: Floating, rows: Rows, j: int, W: Floating, pair: Pair, first: F
 
 @jit(nogil=True)
 def square_of_products(
-    A: Floating, top: int, B: Floating, left: int, features: int, zero: Floating, out: Floating
+    A: Floating, top: int, other: Floating, left: int, features: int, zero: Floating, out: Floating
 ) -> None:
-    """``out[i, j] = A[top + i] . B[left + j]`` for four rows each; the last row stands for what is past it.
+    """``out[i, j] = A[top + i] . other[left + j]`` for four rows each; the last row stands for what is past it.
 
     Two rows at a time, whose eight sums stay in registers. ``zero`` holds a lane vector of zeros.
     """
-    strip, last, end = strip_of(A), A.shape[0] - 1, B.shape[0] - 1
+    strip, last, end = strip_of(A), A.shape[0] - 1, other.shape[0] - 1
     left1, left2, left3 = min(left + 1, end), min(left + 2, end), min(left + 3, end)
     for i in range(0, 4, 2):
         top0, top1 = min(top + i, last), min(top + i + 1, last)
         a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = load_lanes(zero, 0)
         for j in range(0, features, strip):
             x, y = load(A, top0, j), load(A, top1, j)
-            w = load(B, left, j)
+            w = load(other, left, j)
             a0, b0 = add_product(a0, x, w), add_product(b0, y, w)
-            w = load(B, left1, j)
+            w = load(other, left1, j)
             a1, b1 = add_product(a1, x, w), add_product(b1, y, w)
-            w = load(B, left2, j)
+            w = load(other, left2, j)
             a2, b2 = add_product(a2, x, w), add_product(b2, y, w)
-            w = load(B, left3, j)
+            w = load(other, left3, j)
             a3, b3 = add_product(a3, x, w), add_product(b3, y, w)
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = lane_sum(a0), lane_sum(a1), lane_sum(a2), lane_sum(a3)
         out[i + 1, 0], out[i + 1, 1], out[i + 1, 2], out[i + 1, 3] = (
