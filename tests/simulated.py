@@ -34,12 +34,11 @@ class Drawn(NamedTuple):
 
 def weights_of(key, process, samples, steps, shared=False):
     """Weights ``s[step, sample]`` of one column."""
-    batches, out = new_batches([process], key[None], samples, np.float64, shared), []
+    batches, out = new_batches([process], key[None], samples, shared=shared), np.empty((steps, 1, samples))
     for k in range(steps):
         with np.errstate(over="ignore"):
-            draw_batches(k, np.zeros(1, np.int64), batches)
-        out.append(batches.weight[0].copy())
-    return np.array(out)
+            draw_batches(k, np.zeros(1, np.int64), batches, out[k])
+    return out[:, 0]
 
 
 def drawn(problem, algorithm, learning_rate, duration, realisation=0, dtype=np.float64, **options):

@@ -55,7 +55,7 @@ def solve(problem, algorithm, dt, steps, paths, replicas=2, seed=0):
     for t in range(steps):
         r[t] = population.fields(t, weights.m[t], weights.L, weights.G)
         averages = population.advance(t, r[t], weights.G)
-        s[t] = population.batches.weight
+        s[t] = population.weight
         mu[t], Gamma[t, : t + 1] = averages.mu, averages.Gamma
         M[:, t, : t + 1] = M[:, : t + 1, t] = averages.M
         weights.step(t, averages)

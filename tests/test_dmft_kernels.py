@@ -27,7 +27,7 @@ def plain_population(problem, steps, paths, replicas=1, batch=0.5, dt=0.2, seed=
     h0 = rng.standard_normal(paths)
     xi = rng.standard_normal((replicas, paths, steps + 1)).astype(np.float32)
     keys = np.array([stream_key(np.random.SeedSequence(a)) for a in range(replicas)])
-    batches = new_batches([Chain(batch, batch, 1 - batch)] * replicas, keys, paths, np.float64)
+    batches = new_batches([Chain(batch, batch, 1 - batch)] * replicas, keys, paths)
     return Population(problem, dt, steps, h0, xi, batches, conditional=False)
 
 

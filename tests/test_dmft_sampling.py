@@ -177,7 +177,7 @@ def test_variance_reduction_keeps_gamma_and_mu_linear_in_the_batch():
     """With everybody in the batch, averaging over it changes nothing."""
     rng = np.random.default_rng(0)
     h0, xi = rng.standard_normal(50), rng.standard_normal((1, 50, 6)).astype(np.float32)
-    batches = [new_batches([sn.GD().sampling(0.1)], np.zeros((1, 2), np.uint32), 50, np.float64) for _ in range(2)]
+    batches = [new_batches([sn.GD().sampling(0.1)], np.zeros((1, 2), np.uint32), 50) for _ in range(2)]
     solutions = [
         population.Population(sn.Problem(alpha=2), 0.1, 5, h0, xi, batches[conditional], conditional)
         for conditional in (True, False)

@@ -90,8 +90,8 @@ def test_a_person_is_told_once_that_kernels_are_compiled(folder, monkeypatch, ca
     monkeypatch.setattr(_jit, "cache_folder", lambda: folder)
     monkeypatch.setattr(_jit.TELL, "told", False)
     assert [function(1.0), function(1)] == [2.0, 2]
-    said = "once; kept on disk" if folder else "set NUMBA_CACHE_DIR to a folder to keep the result"
-    assert capsys.readouterr().err == f"sgdnoise: compiling kernels, some seconds ({said})\n"
+    said = "(once), some seconds" if folder else "(set NUMBA_CACHE_DIR to a folder to do so once)"
+    assert capsys.readouterr().err == f"sgdnoise: compiling kernels {said}\n"
 
 
 def test_the_build_of_the_book_is_no_person(monkeypatch):

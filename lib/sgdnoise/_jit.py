@@ -93,8 +93,8 @@ class _Tell(Listener):  # type: ignore[misc]
             return
         self.told = True
         if someone_watches():
-            kept = "once; kept on disk" if cache_folder() else "set NUMBA_CACHE_DIR to a folder to keep the result"
-            print(f"sgdnoise: compiling kernels, some seconds ({kept})", file=sys.stderr, flush=True)
+            kept = "(once), some seconds" if cache_folder() else "(set NUMBA_CACHE_DIR to a folder to do so once)"
+            print(f"sgdnoise: compiling kernels {kept}", file=sys.stderr, flush=True)
 
     def on_end(self, event: Event) -> None:  # noqa: ARG002
         """Collect garbage again after the last one."""

@@ -64,6 +64,18 @@ class Descent(NamedTuple):
         return w - self.rate * velocity, velocity
 
 
+@parts.part
+class PlainDescent(NamedTuple):
+    """The same without momentum: velocities are neither read nor written, which is faster."""
+
+    rate: float
+    ridge: float
+
+    def step(self, w: float, velocity: float, gradient: float) -> tuple[float, float]:
+        """Return the weight after a step, and the velocity as it is."""
+        return w - self.rate * (gradient + self.ridge * w), velocity
+
+
 @dataclass(frozen=True, repr=False)
 class Algorithm:
     """Base class of all algorithms. Your own defines ``batch``, the mean weight of a sample, and ``sampling``.

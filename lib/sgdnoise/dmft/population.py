@@ -65,6 +65,7 @@ class Population:
         self.problem, self.dt, self.steps = problem, dt, steps
         self.batches, self.conditional = batches, conditional
         self.replicas, self.size = batches.state.shape
+        self.weight = np.zeros(batches.state.shape)  # of every path in the gradient, at the last step
         self.paths = Paths(h0, xi, problem.delta, dt)
         shape = (self.replicas, self.size, min(ROOM, steps))
         self.active = Active(
@@ -86,7 +87,7 @@ class Population:
         normal, sampling = seed.spawn(2)
         h0, xi = draw_normals(paths, steps + 1, replicas, reduce, normal)
         keys = np.array([stream_key(child) for child in sampling.spawn(replicas)])
-        batches = new_batches([process] * replicas, keys, paths, np.float64, shared=reduce)
+        batches = new_batches([process] * replicas, keys, paths, shared=reduce)
         return cls(problem, dt, steps, h0, xi, batches, conditional=reduce and problem.ridge > 0)
 
     def restart(self) -> None:
@@ -105,12 +106,11 @@ class Population:
 
     def advance(self, t: int, r: Array, G: Array) -> Averages:
         """Return the averages at time ``t``, and add its forces to the lists."""
-        problem, weight = self.problem, np.asarray(self.batches.weight, dtype=np.float64)
-        expected = np.empty(r.shape)
+        problem, weight, expected = self.problem, self.weight, np.empty(r.shape)
         with np.errstate(over="ignore"):  # words of the random generator wrap around
             if self.conditional:
                 expected_weights(t, self.batches, expected)
-            draw_batches(t, np.arange(self.replicas), self.batches)
+            draw_batches(t, np.arange(self.replicas), self.batches, weight)
         now, bare = (Forces(*np.empty((2, *r.shape))) for _ in range(2))
         kernels.forces(problem.loss, problem.margin, r, weight, now, bare)
         self._make_room()

@@ -100,7 +100,7 @@ class Batches(NamedTuple):
     keys : of the random numbers of each column; columns with the same key see the same numbers, (columns, 2)
     order : memory for a permutation where samples of one state share the unit interval, else None
     state : of every sample, (columns, samples)
-    weight : of every sample in the gradient, (columns, samples)
+    places : where the weights of each column are written
     word : memory for the random words of a column, (2, half of the samples)
     """
 
@@ -109,31 +109,33 @@ class Batches(NamedTuple):
     keys: Keys
     order: NDArray[np.int64] | None
     state: States
-    weight: Floating
+    places: NDArray[np.int64]
     word: NDArray[np.uint32]
 
 
 def new_batches(
-    processes: list[Any], keys: Keys, samples: int, dtype: type[np.floating[Any]], shared: bool = False
+    processes: list[Any], keys: Keys, samples: int, places: list[int] | None = None, shared: bool = False
 ) -> Batches:
     """Return batches before the first step, one column for each process; all are of one class.
 
-    ``shared``: samples of one state share the unit interval, whatever the process says.
+    Their weights go to these ``places``, or to 0, 1, ... ``shared``: samples of one state share the unit interval,
+    whatever the process says.
     """
     table = np.array([list(process) for process in processes], dtype=np.float64).reshape(len(processes), -1)
     state = np.full((len(processes), samples), -1, np.int32)
     order = np.arange(samples) if shared or processes[0].partition() else None
     word = np.empty((2, (samples + 1) // 2), np.uint32)
-    return Batches(processes[0], table, keys, order, state, np.zeros(state.shape, dtype), word)
+    return Batches(processes[0], table, keys, order, state, np.array(places or range(len(processes))), word)
 
 
 @jit(nogil=True)
-def draw_batches(step: int, chosen: NDArray[np.int64], batches: Batches) -> None:
-    """Draw the weights of a step, and the states after it, of the chosen columns, those with equal keys in a row."""
+def draw_batches(step: int, chosen: NDArray[np.int64], batches: Batches, out: Floating) -> None:
+    """Write the weights of a step of the chosen columns, those with equal keys in a row, and the states after it."""
     samples = batches.state.shape[1]
     word, drawn = batches.word, -1
     for c in chosen:
-        process, state, weight = parts.pick(batches.process, batches.table, c), batches.state[c], batches.weight[c]
+        process, state = parts.pick(batches.process, batches.table, c), batches.state[c]
+        weight = out[batches.places[c]]
         if not process.random(step):
             for i in range(samples):
                 weight[i], state[i] = process.draw(step, state[i], 0.0)
@@ -205,11 +207,10 @@ def _share(
 
 def sample_weights(process: Sampling, samples: int, steps: int, seed: np.random.SeedSequence) -> Array:
     """Return the weights of independent samples at the first steps, (steps, samples)."""
-    batches, out = new_batches([process], stream_key(seed)[None], samples, np.float64), np.empty((steps, samples))
+    batches, out = new_batches([process], stream_key(seed)[None], samples), np.empty((steps, samples))
     with np.errstate(over="ignore"):  # words of the generator wrap around
         for step in range(steps):
-            draw_batches(step, np.zeros(1, np.int64), batches)
-            out[step] = batches.weight[0]
+            draw_batches(step, np.zeros(1, np.int64), batches, out[step : step + 1])
     return out
 
 
@@ -231,13 +232,13 @@ def check(process: Any) -> None:
         return
     parts.check_fields(process)
     grid = 2000
-    trial = new_batches([process], np.zeros((1, 2), np.uint32), grid, np.float64, shared=True)
-    mean = np.empty(trial.weight.shape)
+    trial = new_batches([process], np.zeros((1, 2), np.uint32), grid, shared=True)
+    weight, mean = np.empty((2, 1, grid))
     for step in range(8):
         try:
             expected_weights(step, trial, mean)
             with np.errstate(over="ignore"):
-                draw_batches(step, np.zeros(1, np.int64), trial)
+                draw_batches(step, np.zeros(1, np.int64), trial, weight)
         except NumbaError as error:
             first = next((line for line in str(error).splitlines() if line.strip()), "")
             raise TypeError(f"draw or expected of {kind} must compile to functions of numbers: {first}") from None
@@ -245,15 +246,15 @@ def check(process: Any) -> None:
             raise ValueError(
                 f"draw or expected of {kind} must not raise, got {type(error).__name__}: {error}"
             ) from None
-        if not (np.isfinite(trial.weight).all() and np.isfinite(mean).all()):
+        if not (np.isfinite(weight).all() and np.isfinite(mean).all()):
             raise ValueError(f"draw and expected of {kind} must return finite weights, and do not at step {step}")
         if trial.state.min() < 0:
             raise ValueError(f"draw of {kind} must return states of at least 0, got {trial.state.min()} at step {step}")
         # Samples of one state share the unit interval, so that their mean weight is exact but for one sample a state.
         states = len(np.unique(trial.state)) + 1
-        allowed = 4 * states / grid * np.max(np.abs(trial.weight), initial=1.0)
-        if abs(trial.weight.mean() - mean.mean()) > allowed:
+        allowed = 4 * states / grid * np.max(np.abs(weight), initial=1.0)
+        if abs(weight.mean() - mean.mean()) > allowed:
             raise ValueError(
                 f"expected of {kind} must be the mean of what draw returns, and is {mean.mean():.4g} where draw gives "
-                f"{trial.weight.mean():.4g} at step {step}"
+                f"{weight.mean():.4g} at step {step}"
             )

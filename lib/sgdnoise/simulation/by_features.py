@@ -234,7 +234,9 @@ def _slopes_of_pair(i: int, chosen: Rows, objective: Objective, weight: Floating
     for j in range(block.number[i]):
         sample, h, g = rows[i, j], lane_sum(load_lanes(products, j)), lane_sum(load_lanes(others, j))
         felt[c, sample], felt[d, sample] = h, g
-        first, second = weight[c, sample] * loss.slope(h, margin), weight[d, sample] * loss.slope(g, margin)
+        first = second = weight[c, sample] * loss.slope(h, margin)
+        if c != d:
+            second = weight[d, sample] * loss.slope(g, margin)
         rows[i, kept], coefficients[2 * i, kept], coefficients[2 * i + 1, kept] = sample, first, second
         kept += (first != 0) | (second != 0)
     block.number[i] = kept

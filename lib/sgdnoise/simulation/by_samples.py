@@ -91,14 +91,14 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
     E = aligned((1 + tangents, A.shape[1]), kind)  # the rows of S below those of A, which are not copied
     E[0, :width], E[1:, :width] = start.weights, start.probes.reshape(tangents, width)
     gram = gram_matrix(A, E, plan.features)
-    images = gram.transpose(1, 0, 2).reshape(gram.shape[1], -1)
+    images = gram[:, rows:].transpose(1, 0, 2).reshape(1 + tangents, -1)  # y of the rows of E
     signals = [np.einsum("ij,kj->ik", plan.signals, part[:, : plan.features]) for part in (A, E)]
 
     def room(vectors: int) -> Floating:
         return aligned((vectors, images.shape[1]), kind)
 
     vectors, x_probes, many = Vectors(*(room(columns) for _ in range(6))), room(tangents), max(columns + 1, tangents)
-    vectors.x[:, rows], vectors.y[:] = 1.0, images[rows]
+    vectors.x[:, rows], vectors.y[:] = 1.0, images[0]
     x_probes[np.arange(tangents), rows + 1 + np.arange(tangents)] = 1.0
     active = Active(
         rows=np.zeros((many // 2, samples), np.int64),
@@ -111,11 +111,11 @@ def sample_space(plan: Plan, A: Floating, start: Start, objective: Objective) ->
         Tangents(
             vectors=Vectors(*(room(columns * tangents) for _ in range(6))),
             x_probes=x_probes,
-            y_probes=np.ascontiguousarray(images[rows + 1 :]),
+            y_probes=np.ascontiguousarray(images[1:]),
             live=np.zeros(columns, np.int64),
             marks=room(columns * times),
         ),
-        np.pad(np.concatenate(signals, axis=1), ((0, 0), (0, images.shape[1] - images.shape[0]))),
+        np.pad(np.concatenate(signals, axis=1), ((0, 0), (0, images.shape[1] - gram.shape[1]))),
     )
 
 
@@ -165,9 +165,10 @@ def _multiply(step: int, gram: Floating, vectors: Floating, chosen: Rows, active
         clear_row(out, d)
         n = 0
         for sample in range(rows.shape[1]):
-            first, second = vectors[c, sample], vectors[d, sample]
-            rows[i, n], coefficients[2 * i, n], coefficients[2 * i + 1, n] = sample, first, second
-            n += (first != 0) | (second != 0)
+            rows[i, n] = sample
+            n += (vectors[c, sample] != 0) | (vectors[d, sample] != 0)
+        for j in range(n):
+            coefficients[2 * i, j], coefficients[2 * i + 1, j] = vectors[c, rows[i, j]], vectors[d, rows[i, j]]
         number[i] = n
     for turn in range(gram.shape[0]):
         j = gram.shape[0] - 1 - turn if step % 2 else turn
@@ -184,6 +185,11 @@ def _descend_both(i: int, update: Update, vectors: Vectors) -> None:
 
 @jit(fastmath={"contract"}, nogil=True)
 def _descend(x: Floating, velocity: Floating, gradient: Floating, update: Update) -> None:
-    """Take a step of one coordinate. For both in one loop the compiler cannot tell that six arrays do not overlap."""
+    """Take a step of one coordinate. For both in one loop the compiler cannot tell that six arrays do not overlap.
+
+    A velocity that stays as it is need not be read, if it comes first.
+    """
     for j in range(x.size):
-        x[j], velocity[j] = update.step(x[j], velocity[j], gradient[j])
+        moved = update.step(x[j], velocity[j], gradient[j])
+        velocity[j] = moved[1]
+        x[j] = moved[0]

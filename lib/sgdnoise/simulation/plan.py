@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgdnoise import _checks
 from sgdnoise._machine import available_memory, threads
-from sgdnoise.algorithms import Algorithm, Update, check_learning_rate, check_update
+from sgdnoise.algorithms import Algorithm, Descent, PlainDescent, Update, check_learning_rate, check_update
 from sgdnoise.problem import Problem, check_problem
 from sgdnoise.random import batches
 from sgdnoise.vectors.lanes import padded, pitch
@@ -238,6 +238,8 @@ def _make_run(
     sampling, update = algorithm.sampling(dt), algorithm.update(dt, problem.ridge)
     batches.check(sampling)
     check_update(update)
+    if isinstance(update, Descent) and update.momentum == 0:
+        update = PlainDescent(update.rate, update.ridge)
     noise = _checks.real(f"noise of {type(algorithm).__name__}", algorithm.noise(dt), at_least=0)
     return Run(algorithm, dt, sampling, update, noise, steps, waits)
 

@@ -23,7 +23,7 @@ from sgdnoise.simulation.by_samples import SampleSpace, sample_space
 from sgdnoise.simulation.plan import Plan
 from sgdnoise.simulation.record import ALL, NOTHING, Log, Trace, due, new_log, next_due, record, traces
 from sgdnoise.simulation.response import respond
-from sgdnoise.simulation.state import Numbers, Objective, Rows, Start, Tangents, copy_row, norm
+from sgdnoise.simulation.state import Numbers, Objective, Start, Tangents, norm
 from sgdnoise.simulation.stopping import RUNNING, Columns, Verdicts, judge, new_columns, new_verdicts
 from sgdnoise.vectors.lanes import Floating, padded
 
@@ -112,25 +112,24 @@ def _train(
     columns, log = new_columns(plan), new_log(plan, signals)
     verdicts = new_verdicts(columns)
     moved = tangents if runs[0].waits else None
-    k = 0
+    k = done = 0
     with np.errstate(over="ignore"):  # words of the random generator wrap around
         while k >= 0:
             if cancel.is_set():
                 raise Cancelled
-            before, running = k, verdicts.state == RUNNING
-            for places, kind in batches:
-                draw_steps(k, places, kind, columns, verdicts, random.weight)
+            for kind in batches:
+                draw_steps(k, kind, columns, verdicts, random.weight)
             for c in range(len(runs) if random.noise.size else 0):
                 key = keys.noise[c % plan.replicas]
                 fill_rows(key, k, np.float32(0), np.float32(1), plan.features, buffers, random.noise[c])
             k = advance(k, k + most, space, moved, random, columns, verdicts, log)
-            after = k if k >= 0 else before + most
-            tick(int(np.sum(np.clip(columns.steps[running], before, after) - before)))
+            tick(verdicts.when.sum() - done)
+            done = verdicts.when.sum()
     return traces(plan, columns, verdicts, log)
 
 
-def new_batches_by_kind(plan: Plan, keys: Streams) -> list[tuple[Rows, Batches]]:
-    """Return the batches of the columns of each class of sampling process, and which columns these are, in order."""
+def new_batches_by_kind(plan: Plan, keys: Streams) -> list[Batches]:
+    """Return the batches of the columns of each class of sampling process."""
     runs = plan.columns
     kinds: dict[type, list[int]] = {}
     for c in plan.neighbours:
@@ -138,26 +137,21 @@ def new_batches_by_kind(plan: Plan, keys: Streams) -> list[tuple[Rows, Batches]]
     found = []
     for places in kinds.values():
         column_keys = np.array([keys.batches[c % plan.replicas] for c in places])
-        batches = new_batches([runs[c].sampling for c in places], column_keys, plan.samples, plan.dtype)
-        found.append((np.array(places), batches))
+        found.append(new_batches([runs[c].sampling for c in places], column_keys, plan.samples, places))
     return found
 
 
 @jit(nogil=True)
-def draw_steps(
-    first: int, places: Rows, batches: Batches, columns: Columns, verdicts: Verdicts, weight: Floating
-) -> None:
-    """Draw the batches of the steps from ``first`` on, as many as ``weight`` has, of the columns at these places."""
-    chosen = columns.chosen
+def draw_steps(first: int, batches: Batches, columns: Columns, verdicts: Verdicts, weight: Floating) -> None:
+    """Draw batches of the steps from ``first`` on, as many as ``weight`` has."""
+    places, chosen = batches.places, columns.chosen
     for i in range(weight.shape[0]):
         n = 0
         for j in range(places.size):
             if verdicts.state[places[j]] == RUNNING and first + i < columns.steps[places[j]]:
                 chosen[n] = j
                 n += 1
-        draw_batches(first + i, chosen[:n], batches)
-        for j in chosen[:n]:
-            copy_row(batches.weight, j, weight[i], places[j])
+        draw_batches(first + i, chosen[:n], batches, weight[i])
 
 
 @jit(nogil=True)
