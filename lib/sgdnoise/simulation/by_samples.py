@@ -165,10 +165,9 @@ def _multiply(step: int, gram: Floating, vectors: Floating, chosen: Rows, active
         clear_row(out, d)
         n = 0
         for sample in range(rows.shape[1]):
-            rows[i, n] = sample
-            n += (vectors[c, sample] != 0) | (vectors[d, sample] != 0)
-        for j in range(n):
-            coefficients[2 * i, j], coefficients[2 * i + 1, j] = vectors[c, rows[i, j]], vectors[d, rows[i, j]]
+            first, second = vectors[c, sample], vectors[d, sample]
+            rows[i, n], coefficients[2 * i, n], coefficients[2 * i + 1, n] = sample, first, second
+            n += (first != 0) | (second != 0)
         number[i] = n
     for turn in range(gram.shape[0]):
         j = gram.shape[0] - 1 - turn if step % 2 else turn

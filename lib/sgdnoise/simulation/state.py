@@ -86,8 +86,6 @@ def distance(c: int, vectors: Vectors) -> float:
 @jit(fastmath={"reassoc", "contract"}, nogil=True)
 def square_gradient(c: int, ridge: float, vectors: Vectors) -> float:
     r"""Return :math:`|g+\lambda w|^2`, without cancellation where the two nearly balance."""
-    if ridge == 0.0:
-        return inner(vectors.x_gradient[c], vectors.y_gradient[c])
     total = 0.0
     for j in range(vectors.x.shape[1]):
         first = vectors.x_gradient[c, j] + ridge * vectors.x[c, j]
