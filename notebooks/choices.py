@@ -46,7 +46,7 @@ plotting.use_style()
 theory_size, network_size = {
     "smoke": ({"paths": 430, "realisations": 4}, {"features": 300, "realisations": 3}),
     "standard": (
-        {"paths": 3000, "realisations": 8},
+        {"paths": 2000, "realisations": 12},
         {"features": 1000, "realisations": 16},
     ),
     "paper": (
