@@ -23,7 +23,7 @@
 # *Figure 1 of the paper.* Train until the weights have forgotten their start, wait until $t_w$, and plot the integrated
 # response $\chi(t,t_w)$ against the correlation $C(t,t_w)$, both divided by $C(t_w,t_w)$, as $t$ grows. In equilibrium
 # the plot is a straight line of slope $-1/T$. (From here on *slope* means $T$ itself, the slope of the displacement
-# $C(t_w,t_w)-C(t,t_w)$ against $\chi(t,t_w)$.) The paper finds such a line for vanilla SGD and calls its $T$ the
+# $B=C(t_w,t_w)-C(t,t_w)$ against $\chi(t,t_w)$.) The paper finds such a line for vanilla SGD and calls its $T$ the
 # effective temperature: it grows with the learning rate, is largest for batches of intermediate size, and vanishes
 # where the data can be separated.
 
@@ -321,6 +321,8 @@ claim("temperature-grows-with-rate", f"{table} at $dt = 0.1$ to 0.4", steps)
 # A line through the two smallest rates, at zero.
 zero = 2.0 * hot[small_rates[0]] - hot[small_rates[1]]
 glue("zero", f"{zero:+.5f}")
+per_rate = [str(hot[rate] / rate) for rate in (*small_rates, 0.1)]
+glue("per_rate", ", ".join(per_rate))
 claim(
     "temperature-vanishes-with-rate",
     f"a line through $dt = {small_rates[0]}$ and {small_rates[1]} meets $dt=0$ at {zero:+.5f}, "
@@ -415,20 +417,21 @@ claim(
 # ---
 # Left: FDT plots of vanilla SGD at $\alpha=6$, $\Delta=\lambda=\kappa=1$, mean over waiting times from 4.8 to 7.2, for
 # four learning rates at $b=0.1$ and five batch fractions at $dt=0.1$ (enlarged: $b=0.8$ and 0.99). Middle: the slope
-# $T$ over lags from 0 to 2.5, with that of linear response (grey line). Linear response has no adjustable parameter; it
-# is off from the theory by {glue:text}`linear-small` per cent at $dt=0.1$ and {glue:text}`linear-large` at 0.4, and by
-# {glue:text}`linear-batches` per cent for the five batch fractions. Right: separable data, $\alpha=2$, $\Delta=b=0.5$,
-# $\lambda=0$; the temperature falls as training ends. Lines and dashes: mean-field theory. Dots: networks with $N=$
-# {glue:}`features` features, mean of {glue:}`data_sets` data sets ({glue:}`few` on the right). Bars are two standard
-# errors, here and in all figures.
+# $T_\mathrm{eff}$ over lags from 0 to 2.5, with that of linear response (grey line). Linear response has no adjustable
+# parameter; it is off from the theory by {glue:text}`linear-small` per cent at $dt=0.1$ and {glue:text}`linear-large`
+# at 0.4, and by {glue:text}`linear-batches` per cent for the five batch fractions. Right: separable data, $\alpha=2$,
+# $\Delta=b=0.5$, $\lambda=0$; the temperature falls as training ends. Coloured lines and dashes: mean-field theory.
+# Dots: networks with $N=$ {glue:}`features` features, mean of {glue:}`data_sets` data sets ({glue:}`few` on the right).
+# Bars are two standard errors, here and in all figures.
 # ```
 #
 # The theory is for many features. From networks with $N=$ {glue:}`half` to those of the figure the chord up to lag 2.5
 # changes by {glue:text}`shift` per cent, in the mean over all points.
 #
 # **The temperature vanishes with the learning rate**, as the paper says; it has no rates below 0.1. A line through our
-# two smallest rates meets $dt=0$ at {glue:text}`zero`. The intercept is negative even without noise, because $T$ grows
-# faster than linearly.
+# two smallest rates meets $dt=0$ at {glue:text}`zero`, small compared with the temperature at $dt=0.1$ but not zero:
+# $T$ grows faster than linearly, so that the line is a chord and not a tangent. The ratio $T/dt$, which must have a
+# limit, is {glue:text}`per_rate` at these rates and at $dt=0.1$.
 #
 # **The maximum in the batch size** has two reasons. Near the full batch nothing is left to fluctuate, and a small batch
 # pulls weakly. {doc}`/notebooks/sum_or_mean` shows that the maximum belongs to the summed gradient.
@@ -437,7 +440,7 @@ claim(
 # $dt=$ {glue:}`rest_rate` the ratio $B/\chi$ at lag 6 falls from {glue:text}`rest_then` at the first waiting time to
 # {glue:text}`rest_now` at the last.
 #
-# **The line is straight to the eye, and yet not straight.** No point is farther from it than {glue:text}`bent` per cent
+# **The plot looks straight, but it is not.** No point is farther from it than {glue:text}`bent` per cent
 # of the height; the plot of p-SGD at $\alpha=8$, $b=0.2$, $\tau=2$, which the paper calls curved, deviates by
 # {glue:text}`curved` per cent over the same lags. But over lags from 1 to 2.5 the slope is lower by {glue:text}`fall`
 # per cent than up to 0.5. {doc}`/notebooks/vanilla_modes` explains why: stiff modes are hotter than soft ones. A

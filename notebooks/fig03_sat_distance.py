@@ -215,11 +215,13 @@ glue(
 # over {glue:}`data_sets` data sets where they stop; two standard errors everywhere.
 # ```
 #
-# Of the ratios, {glue:text}`lower` are below one. A common offset of a few per cent can remain from terms of order
-# $1/N^2$ and from the finite number of paths; the margin of the test is larger.
+# Of the ratios, {glue:text}`lower` are below one. A common offset of a few per cent is not excluded: terms of order
+# $1/N^2$ and the finite number of paths could cause one. The margin of the test is larger.
 #
-# The paper does not give the time of its theoretical points. From $t=$ {glue:}`compared` to the stop the distance of
-# networks changes by up to {glue:text}`moved`.
+# Theory and networks are compared at one time, before any network stops, because the theory does not stop; the paper
+# does not give the time of its theoretical points. From $t=$ {glue:}`compared` to the stop the distance of networks
+# changes by up to {glue:text}`moved`. The agreement is therefore one of distances at that time and not of final
+# distances, and the fall towards small $b$ is much clearer at the stop.
 #
 # The paper does not mention the following. At $b=0.3$ and $\tau=0.5$, Euler's two switching probabilities for a step of
 # length 0.2 add up to more than one. A sample in the batch is then *less* likely than others to be in the next batch.
@@ -231,5 +233,5 @@ glue(
 # - Of the paper's batch sizes $b=$ {glue:text}`middle` takes the replicas farthest apart.
 # - Networks, extrapolated to many features, deviate from the theory at $t=$ {glue:}`compared` by at most
 #   {glue:text}`misfit`, and at $b=0.99$, where the distance is small, by {glue:text}`faint` per cent. Without the
-#   extrapolation networks with $N=$ {glue:}`large` are off their limit by up to {glue:text}`shift`.
+#   extrapolation networks with $N=$ {glue:}`large` differ from their limit by at most {glue:text}`shift`.
 # :::

@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # Noisier training ends on a wider shore
+# # Distance and support vectors
 #
 # :::{admonition} What you will learn
 # :class: learn
@@ -182,14 +182,17 @@ for name in "dc":
 # for which Euler's probabilities would exceed one are left out.
 # ```
 #
-# The points do not lie on one curve: noise does not fix $c_0$. From $b=0.4$ to $b=0.8$ at $\tau=2$ the distance changes
-# by {glue:text}`both_d` and the fraction by {glue:text}`both_c`: there, less noise goes with fewer support vectors. The
-# count still falls when the rule stops a run ({doc}`/notebooks/choices`), and noisier runs stop later. Whether fewer
-# support vectors mean a wider solution, at equal loss and equal time too, is measured in {doc}`/notebooks/robustness`.
+# At a fixed batch size, longer persistence goes with a larger distance and fewer support vectors. At a fixed
+# persistence that is not so for large batches. From $b=0.4$ to $b=0.8$ at $\tau=2$ the distance changes by
+# {glue:text}`both_d` and the fraction by {glue:text}`both_c`: there, less noise goes with fewer support vectors. The
+# points do not lie on one curve, and their correlation depends on the grid. The count still falls when the rule stops a
+# run ({doc}`/notebooks/choices`), and noisier runs stop later. Whether fewer support vectors mean a wider solution, at
+# equal loss and equal time too, is measured in {doc}`/notebooks/robustness`.
 #
 # :::{admonition} What was found
 # :class: found
-# - Over the whole grid distance and support vectors have the correlation {glue:text}`correlation`.
+# - Over our grid distance and support vectors have the correlation {glue:text}`correlation`: at a fixed batch size
+#   longer persistence raises the one and lowers the other.
 # - The one does not determine the other: from $b=0.4$ to $b=0.8$ at $\tau=2$ both fall, by {glue:text}`both_d` and
 #   {glue:text}`both_c`.
 # :::

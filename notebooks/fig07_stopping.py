@@ -165,15 +165,15 @@ glue("never", never)
 # Fraction of samples within the margin, $\alpha=\Delta=0.5$, $\lambda=0$, $\kappa=1$, $dt=0.2$. Left: batch sizes at
 # $\tau=2$. Right: persistence times at $b=0.3$. Lines: theory, with bands of two standard errors, until the median
 # stopping time; circles: networks with $N=$ {glue:}`features`, mean of {glue:}`data_sets` data sets with two standard
-# errors; squares: where they have stopped. Runs that did not stop: {glue:}`never`.
+# errors; squares: where they have stopped. Of the runs {glue:}`never` did not stop in time.
 # ```
 #
-# The theory follows the networks to their stop. There the fraction of networks differs from that of the theory by at
-# most {glue:text}`stopped`, with their size and the scatter of their stopping times included. The theory itself does
-# not stop, and its fraction goes on falling; networks that are not stopped go on, too ({doc}`/notebooks/choices`).
-# Close to a solution every force is
-# proportional to the remaining distance to the margin, so samples continue to cross it however small that distance is.
-# What the paper calls $c_0$ is the count at a threshold.
+# The theory stays close to the networks until they stop. There the fraction of networks differs from that of the theory
+# by at most {glue:text}`stopped`, with their size and the scatter of their stopping times included. The theory itself
+# does not stop, and its fraction goes on falling; networks that are not stopped also keep losing samples from the
+# margin ({doc}`/notebooks/choices`). Close to a solution every force is proportional to the remaining distance to the
+# margin, so samples continue to cross it however small that distance is. What the paper calls $c_0$, the fraction of
+# support vectors, is $c(t)$ at a threshold.
 #
 # Does the count have a limit? With all samples in the batch (GD, double precision) we can follow it far below the
 # paper's threshold.
@@ -219,7 +219,8 @@ claim(
 
 # %% [markdown]
 # From $10^{-10}$ to $10^{-14}$, $10^{-18}$ and $10^{-22}$ it loses {glue:text}`lost` ($N=$ {glue:}`tight`), and
-# {glue:text}`left` is left.
+# {glue:text}`left` is left. The losses become smaller from step to step. That is consistent with a finite limit and
+# does not prove one: a logarithmically slow decay would look alike.
 #
 # ## The energy at the stop
 #
@@ -308,7 +309,7 @@ claim(
 # :::{admonition} What was found
 # :class: found
 # - Networks, extrapolated to many features, deviate from the theory at $t=$ {glue:}`compared` by at most
-#   {glue:text}`misfit`. Without the extrapolation networks with $N=$ {glue:}`large` are off their limit by up to
+#   {glue:text}`misfit`. Without the extrapolation networks with $N=$ {glue:}`large` differ from their limit by at most
 #   {glue:text}`shift`.
 # - At their stop networks with $N=$ {glue:}`features` deviate from the theory by at most {glue:text}`stopped`.
 # - $c_0$ is the count at a threshold. In the theory, which does not stop, the count continues to fall.

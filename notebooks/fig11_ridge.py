@@ -194,10 +194,11 @@ glue("most_of", observables[most[0]])
 # data sets with $N=$ {glue:}`features`, with two standard errors.
 # ```
 #
-# Dots and squares agree with each other and with the line, without any fit. The magnetisations of SGD and of GD at
-# $\lambda/b$ differ at most by {glue:text}`gap`, while $b=0.1$ and GD at $\lambda$ are {glue:text}`spread` apart. What
-# is left is the noise of a small but finite step. It is largest in the {glue:text}`most_of`, {glue:text}`most` per cent
-# of the effect.
+# Dots and squares nearly agree with each other and with the line, without any fit. The magnetisations of SGD and of GD
+# at $\lambda/b$ differ at most by {glue:text}`gap`, while $b=0.1$ and GD at $\lambda$ are {glue:text}`spread` apart.
+# What is left is the noise of a small but finite step. It is largest in the {glue:text}`most_of`, {glue:text}`most` per
+# cent of the effect at this $dt$. In {doc}`/notebooks/fig08_vanishing_step`, where two rates are extrapolated to zero,
+# the prediction is tested for all four observables.
 #
 # Comparing batch sizes at a fixed ridge, as in Figs. 1, 2, 8 and 9 of the paper, therefore changes two things at once:
 # the noise, and the function that is minimised. To keep the function, divide the data term by $b$, as averaging the

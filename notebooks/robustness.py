@@ -166,7 +166,7 @@ for j in sorted({0, len(persistences) // 2, len(persistences) - 1}):
     look = {"color": shades[j], "linewidth": 0.8, "name": f"{label}, limit"}
     plotting.curve(axes, None, limit, fmt="--", **look)
 axes.set(xlabel=r"size of the change over $|w|$", xscale="log", xlim=(None, 1.2))
-axes.set(ylabel=r"$\ln\,\mathrm{Prob(all\ kept)}\,/\,P$", title="how wide")
+axes.set(ylabel=r"$\ln\,\mathrm{Prob(all\ kept)}\,/\,P$", title="size of the change")
 axes = panels[0, 1]
 for i, rule in enumerate(rules):
     c, c_error = plotting.mean_and_error(found.support.isel(rule=i))
@@ -176,7 +176,7 @@ for i, rule in enumerate(rules):
 ends = np.array([float(found.support.min()), float(found.support.max())])
 independent = {"color": "0.5", "fmt": ":", "name": "orthogonal support vectors"}
 plotting.curve(axes, ends, -np.log(2) * ends, **independent)
-axes.set(xlabel="support vectors $c$", title="the count tells it")
+axes.set(xlabel="support vectors $c$", title="small changes, by the count")
 axes.set(ylabel=r"$\ln\,\mathrm{Prob}\,/\,P$, small changes")
 axes.legend(loc="lower left")
 
@@ -192,22 +192,24 @@ for i, rule in enumerate(rules):
     look = {"fmt": markers[rule] + "-", "linewidth": 0.8, "color": plotting.SERIES[i]}
     plotting.curve(axes, persistences[1:], value, error, name=rule, **look)
 axes.set(xlabel=rf"persistence $\tau$, at $b={batch:g}$", xscale="log")
-axes.set(ylabel=r"change of $\ln\,\mathrm{Prob}\,/\,P$", title="not due to the stop")
+axes.set(
+    ylabel=r"change of $\ln\,\mathrm{Prob}\,/\,P$", title="by the time of comparison"
+)
 plotting.plain_ticks(axes.xaxis, persistences[1:])
 d, d_error = plotting.mean_and_error(found.distance)
 for axes, name, label, title in (
-    (panels[1, 1], "error", "change of the test error", "generalises better"),
+    (panels[1, 1], "error", "change of the test error", "test error"),
     (
         panels[2, 0],
         "boundary",
         r"change of $\min_\mu h_\mu\,/\,\sqrt{q}$",
-        "nearest sample is closer",
+        "nearest sample",
     ),
     (
         panels[2, 1],
         "flip",
         "change of the distance to a flip",
-        "random directions: no change",
+        "random directions",
     ),
 ):
     for j, tau in enumerate(persistences):
@@ -268,6 +270,8 @@ room = jackknife(
     found.room.isel(rule=1, tau=0),
 )
 glue("room", f"{room:.2f}")
+for name, form in (("chance", "+.3f"), ("boundary", "+.4f"), ("error", "+.4f")):
+    glue(f"{name}_loss", f"{gained(name, 1):{form}}")
 far = found.survival.isel(size=-1)
 far = Estimate.mean(far.isel(tau=-1) - far.isel(tau=0))
 glue("far", f"{far:+.3f}")
@@ -296,9 +300,9 @@ glue("last", f"{float(found.error.isel(rule=1, tau=-1).mean()):.4f}")
 # $dt=0.2$, $N=$ {glue:}`features`, mean of {glue:}`sets` data sets with two standard errors. Top: probability, for $P$
 # samples, that a Gaussian change of the weights leaves every sample beyond the margin, at the stop (left; dashed: the
 # exact limit of small changes), and that limit against the support vectors (right; dotted: orthogonal ones). Middle
-# left: its change from $\tau=0.5$ on the same data, when training stops by the paper's rule, at a loss per feature of
-# $10^{-8}$, and at $t=200$ without a stop. The others: changes from $\tau=0.5$ on the same data, at equal loss, against
-# the distance of two replicas; numbers at the points are $\tau$.
+# left: its change from $\tau=0.5$ on the same data, in the colours of the panel above: when training stops by the
+# paper's rule, at a loss per feature of $10^{-8}$, and at $t=200$ without a stop. The others: changes from $\tau=0.5$
+# on the same data, at equal loss, against the distance of two replicas; numbers at the points are $\tau$.
 # ```
 #
 # **How the width is computed.** A change $\varepsilon\xi$ with normal $\xi$ changes the slack $h_\mu-\kappa$ of each
@@ -308,27 +312,31 @@ glue("last", f"{float(found.error.isel(rule=1, tau=-1).mean()):.4f}")
 # its logarithm {glue:text}`share` times as large. Counting cannot find so small a number; `sgdnoise.orthant` draws one
 # component after the other, each given that its constraint is kept.
 #
-# **Wider: yes.** From $\tau=0.5$ to $\tau=8$ the logarithm of this probability, per sample, changes
-# by {glue:text}`chance`. Longer training also lowers the count ({doc}`/notebooks/fig07_stopping`), and noisier runs
-# stop later; the comparisons at equal loss and equal time show that this does not explain the difference. The wider
-# place is not deeper: along the random directions that are allowed, the median distance to the next constraint
-# at $\tau=8$ is {glue:text}`room` of that at $\tau=0.5$, and for changes of {glue:text}`size` times the weights the
-# difference is {glue:text}`far`.
+# **Wider for small changes, with nearer walls.** From $\tau=0.5$ to $\tau=8$ the logarithm of this probability, per
+# sample, changes by {glue:text}`chance`. Longer training also lowers the count ({doc}`/notebooks/fig07_stopping`), and
+# noisier runs stop later, some of them by accident. The comparisons at equal loss and equal time, which do not use the
+# stop, show that this does not explain the difference. The next constraints, however, are closer: along the random
+# directions that small changes allow, the median distance to the next constraint at $\tau=8$ is {glue:text}`room` of
+# that at $\tau=0.5$. The gain is therefore one of small changes; for changes of {glue:text}`size` times the weights it
+# is {glue:text}`far`. In the picture of the paper, noisier training ends at a less sharp corner of the shore, with a
+# smaller lake in front of it.
 #
 # **More robust: it depends on what is disturbed.** Small changes of the weights keep the margin with a higher
 # probability; that is the width. The paper cites {cite:t}`xu2009robustness`, who disturb the *inputs*. There the
 # distance $h_\mu/\sqrt q$ of a sample from the decision boundary counts. All solutions have the same
 # margin $\kappa$, and noisier ones have a larger norm $q$. Their nearest sample is therefore closer to the boundary:
-# the distance changes by {glue:text}`boundary`. If the weights move along a random direction until the first sample
-# changes sides, the median distance relative to $|w|$ changes by {glue:text}`flip`.
+# the distance changes by {glue:text}`boundary`. This is a statement about the nearest sample, and it follows from the
+# norm. If the weights move along a random direction until the first sample changes sides, the median distance relative
+# to $|w|$ changes by {glue:text}`flip`.
 #
 # **Test error.** On the same data it changes by {glue:text}`error`. At equal loss it is {glue:text}`first` for
 # $\tau=0.5$ and {glue:text}`last` for $\tau=8$.
 #
 # :::{admonition} What was found
 # :class: found
-# - The logarithm of the probability that a small change keeps all constraints, per sample, changes from $\tau=0.5$ to
-#   $\tau=8$ by {glue:text}`chance`.
-# - The distance of the nearest training sample from the decision boundary changes by {glue:text}`boundary`.
-# - The test error changes by {glue:text}`error`.
+# From $\tau=0.5$ to $\tau=8$, at equal loss and on the same data:
+# - the logarithm of the probability that a small change keeps all constraints changes by {glue:text}`chance_loss` per
+#   sample; the median distance to the next constraint is multiplied by {glue:text}`room`;
+# - the distance of the nearest training sample from the decision boundary changes by {glue:text}`boundary_loss`;
+# - the test error changes by {glue:text}`error_loss`.
 # :::
