@@ -51,14 +51,15 @@
 # In the right panel we project the weights of many replicas of a small network on the eigenvectors of its mean Hessian.
 # A mode of stiffness $a$ with the variance $\langle x^2\rangle$ has the temperature $a\langle x^2\rangle$.
 #
-# The chords agree by construction: {glue:text}`chord-sgd` for SGD, {glue:text}`chord-gaussian` with Gaussian weights,
-# {glue:text}`chord-langevin` for Langevin descent. The curves differ. That of Langevin descent is nearly straight,
+# The chords up to lag 2.5 are {glue:text}`chord-sgd` for SGD, {glue:text}`chord-gaussian` with Gaussian weights and
+# {glue:text}`chord-langevin` for Langevin descent. That SGD and Langevin descent agree was our choice of $T$; that
+# Gaussian weights give the same is a result. The curves differ. That of Langevin descent is nearly straight,
 # because every mode has the temperature $T/(1-a\,dt/2)$. That of SGD is bent, because its noise consists of the same
-# vectors as the Hessian and heats each mode in proportion to its curvature ({doc}`/notebooks/temperature`). The
+# vectors as the Hessian and heats a mode nearly in proportion to its curvature ({doc}`/notebooks/vanilla_modes`). The
 # stiffest quarter of the modes is {glue:text}`stiff-over-soft-sgd` times as hot as the softest quarter; for Langevin
 # descent the factor is {glue:text}`stiff-over-soft-langevin` (closed form: {glue:text}`closed-ratio`). With Gaussian
-# weights it is {glue:text}`stiff-over-soft-gaussian`. What matters is the covariance of the noise and not its
-# distribution.
+# weights it is {glue:text}`stiff-over-soft-gaussian`. For these second
+# moments, the covariance of the noise matters and the rest of its distribution does not.
 #
 # The hottest modes lie above the line. The line uses the Hessian at the minimum, the points use the mean Hessian of the
 # run. The latter is softer, because samples enter and leave the margin as the weights fluctuate, and this moves the
@@ -87,8 +88,8 @@
 # SGD with Gaussian weights stops as SGD does: {glue:text}`stopped` replicas met the rule. The distance of two replicas
 # is {glue:text}`sat` times that of SGD, and the fraction of support vectors {glue:text}`support` times. Langevin
 # descent does not stop; its loss stays near {glue:text}`langevin-loss`, and it keeps diffusing along flat directions.
-# On data that cannot be separated the distance of two replicas is {glue:text}`unsat` times that of SGD with Gaussian
-# weights, and {glue:text}`white` times for Langevin descent with the same chord.
+# On data that cannot be separated, Gaussian weights give {glue:text}`unsat` times the distance of two replicas that SGD
+# gives, and Langevin descent with the same chord {glue:text}`white` times that distance.
 #
 # ## Tails
 #
@@ -107,11 +108,11 @@
 # exponent; for a Lévy flight it is below two.
 #
 # The excess kurtosis falls as $N$ to the power {glue:text}`exponent`, and is {glue:text}`kurtosis-last` at $N=$
-# {glue:}`largest`. For large $N$ the power must be $-1$. At the smallest $N$ few samples are within the margin, and the
-# exact sums on the same data (line) are less steep too. The tail index comes closest to that of a Lévy flight with
-# {glue:text}`hill`; normal numbers have {glue:text}`hill-normal`. In this model with Gaussian data there are therefore
-# no Lévy flights. This does not contradict experiments with deep networks, whose data and gradients may themselves be
-# heavy-tailed.
+# {glue:}`largest`. This is consistent with Eq. {eq}`eq-kurtosis`, whose power tends to $-1$ for large $N$: at the
+# smallest $N$ few samples are within the margin, and the exact sums on the same data (line) are less steep too. The
+# tail index comes closest to that of a Lévy flight with {glue:text}`hill`; normal numbers have
+# {glue:text}`hill-normal`. In this model with Gaussian data there are therefore no Lévy flights. This does not
+# contradict experiments with deep networks, whose data and gradients may themselves be heavy-tailed.
 #
 # In continuous time, Gaussian weights with the covariance of SGD define stochastic gradient flow, for which
 # {cite:t}`nishiyama2026stochastic` prove mean-field equations. {cite:t}`fan2026highdimensional` show that for batches
@@ -121,10 +122,10 @@
 #
 # ## What this means in practice
 #
-# You may model the noise of SGD as Gaussian, but with the covariance of the gradients, which changes with the weights.
-# White noise of one temperature heats soft directions too much and stiff ones too little, and it does not vanish with
-# the loss, so it cannot describe the end of training. Testing single gradients for normality says little about such a
-# model; measure their covariance instead.
+# In a model like this you may describe the noise of SGD as Gaussian, but with the covariance of the gradients, which
+# changes with the weights. White noise of one temperature heats soft directions too much and stiff ones too little, and
+# it does not vanish with the loss, so it cannot describe the end of training. Testing single gradients for normality
+# says little about such a model; measure their covariance instead.
 #
 # :::{admonition} What was found
 # :class: found

@@ -84,10 +84,10 @@
 #
 # `sn.linear_response` averages this over the spectrum and includes the contribution of the fluctuating weights to
 # $\sigma^2$. The correction is that of a learning rate smaller by a factor $1+\beta$; at fixed $dt/(1-\beta)$ momentum
-# removes it. At $dt/(1-\beta)=0.1$ the formula exceeds its limit by {glue:text}`uncorrected` per cent without momentum
-# and by {glue:text}`corrected` per cent at $\beta=0.9$. One effect of the discrete step remains for any $a$: the first
-# step of the FDT plot has the slope $\frac12dt\,\langle u^2\rangle=T_a/(1+\beta)$, so a temperature should not be read
-# off there.
+# nearly removes it. At $dt/(1-\beta)=0.1$ the formula exceeds its limit by {glue:text}`uncorrected` per cent without
+# momentum and by {glue:text}`corrected` per cent at $\beta=0.9$. One effect of the discrete step remains for any $a$:
+# the first step of the FDT plot has the slope $\frac12dt\,\langle u^2\rangle=T_a/(1+\beta)$, so a temperature should
+# not be read off there.
 #
 # At fixed $dt$ the rule of thumb fails in the other direction. At $\beta=0.9$ the effective learning rate is one, the
 # fluctuations are strong enough to increase the noise itself, and theory gives {glue:text}`fixed-theory` times the
@@ -110,10 +110,10 @@
 #
 # ## What this means in practice
 #
-# When you change the momentum, keep $dt/(1-\beta)$ fixed. Noise and speed then stay the same, and the correction for a
-# finite step becomes smaller. The inertia time $\beta\,dt/(1-\beta)^2$ does change. If it exceeds the relaxation time
-# of the loss at learning rate $dt/(1-\beta)$, the network overshoots. On data that it can fit it then ends at a
-# different solution, farther from that of another run and with fewer samples at the margin.
+# When you change the momentum, keep $dt/(1-\beta)$ fixed. The stationary temperature and the speed then stay the same,
+# and the correction for a finite step becomes smaller. The inertia time $\beta\,dt/(1-\beta)^2$ does change. If it
+# exceeds the relaxation time of the loss at learning rate $dt/(1-\beta)$, the network overshoots. On data that it can
+# fit it then ends at a different solution, farther from that of another run and with fewer samples at the margin.
 #
 # ## What about schedules?
 #

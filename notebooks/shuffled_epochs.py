@@ -15,8 +15,8 @@
 #
 # :::{admonition} What you will learn
 # :class: learn
-# Why shuffling the data once per epoch removes almost all slow noise, how this affects the temperature, and how close
-# together two runs then end on separable data.
+# Why shuffling the data once per epoch removes the noise at frequency zero, how this affects the temperature, and how
+# close together two runs then end on separable data.
 # :::
 #
 # The paper draws every batch anew, with replacement: a sample may be used twice in a row, or not for a long time. In
@@ -83,11 +83,11 @@
 #
 # ## Two replicas, and where training stops
 #
-# Two replicas shuffle independently. On data that cannot be separated their distance settles, with
-# $d^2/2=T_\mathrm{int}\,\chi(\infty)$, and linear response predicts the ratio of the two distances. On separable data
-# without ridge ($\alpha=\Delta=0.5$, as in {doc}`/notebooks/fig07_stopping`) most directions are flat. Along them the
-# weights accumulate all the noise that they have received, so only its weight at frequency zero matters. With shuffling
-# that weight is zero, except for the change of the forces within an epoch.
+# Two replicas shuffle independently. On data that cannot be separated their distance becomes periodic with the epoch;
+# averaged over an epoch, $d^2/2=T_\mathrm{int}\,\chi(\infty)$, and linear response predicts the ratio of the two
+# distances. On separable data without ridge ($\alpha=\Delta=0.5$, as in {doc}`/notebooks/fig07_stopping`) most
+# directions are flat. Along them the weights accumulate all the noise that they have received, so only its weight at
+# frequency zero matters. With shuffling that weight is zero, except for the change of the forces within an epoch.
 #
 # ```{glue:figure} shuffled-stop
 # ---
@@ -103,21 +103,22 @@
 # {glue:}`stopped_features`, {glue:}`stopped_sets` data sets. Bars and bands are two standard errors.
 # ```
 #
-# Where the data cannot be separated, the distance with shuffling is {glue:text}`ratio` of that with replacement (linear
-# response: {glue:text}`predicted`). Where they can, the ratio at $b=1/4$ is only {glue:text}`stop-distance`: two
-# networks that shuffle differently end at nearly the same point. The stopping time hardly changes; it is
-# {glue:text}`stop-stopping_time` times that with replacement. The fraction of support vectors is
-# {glue:text}`stop-unsatisfied` times as large. That fits the trend of {doc}`/notebooks/fig04_support_vectors`, where
-# less noise goes with more support vectors.
+# Where the data cannot be separated, the distance with shuffling, averaged over whole epochs, is {glue:text}`ratio` of
+# that with replacement (linear response: {glue:text}`predicted`). Where they can, the ratio at $b=1/4$ is only
+# {glue:text}`stop-distance`: two networks that shuffle differently end at nearly the same point. The stopping time
+# hardly changes; it is {glue:text}`stop-stopping_time` times that with replacement. The fraction of support vectors is
+# {glue:text}`stop-unsatisfied` times as large, compared data set by data set. That fits the trend of
+# {doc}`/notebooks/fig04_support_vectors`, where less noise goes with more support vectors.
 #
 # ## What this means in practice
 #
 # If your data loader shuffles once per epoch, the formula $T\propto dt/b$ and the temperatures of the paper describe
-# your noise only on times much shorter than an epoch, or along directions so stiff that they relax within one. Slow
-# directions are far colder. The spread of weights over seeds under replacement may be many times larger than that under
-# shuffling, so do not take one for the other. Do not measure a noise scale at a fixed phase of the epoch either, such
-# as at its end, where it is smallest ({numref}`fig-shuffled-stop`, left). If you want the noise of the paper, perhaps
-# to explore flat directions, sample with replacement. If you want reproducible weights, shuffle.
+# your noise only on times much shorter than an epoch, or along directions so stiff that they relax within one. By Eq.
+# {eq}`eq-shuffled` slow directions are colder. The spread of weights over seeds under replacement may be many times
+# larger than that under shuffling, so do not take one for the other. Do not measure a noise scale at a fixed phase of
+# the epoch either, such as at its end, where it is smallest ({numref}`fig-shuffled-stop`, left). If you want the noise
+# of the paper, perhaps to explore flat directions, sample with replacement. If you want weights that depend little on
+# the seed, shuffle. We have shown this for one layer and a convex loss.
 #
 # :::{admonition} What was found
 # :class: found

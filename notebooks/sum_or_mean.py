@@ -63,7 +63,7 @@
 # A step of SGD moves a mode of stiffness $a$ by $-dt\,(a\,x+\xi)$, where the force $\xi$ of the sampling noise has a
 # variance $\sigma^2(a)$ and no memory. Its stationary variance is $dt\,\sigma^2/2a$ for a small learning rate, its
 # static response $1/a$. The force is built of the same vectors as the Hessian, so $\sigma^2(a)\propto a-\lambda$
-# ({doc}`/notebooks/temperature`). Then $\langle(a-\lambda)/a\rangle/\langle1/a\rangle=1/\langle1/a\rangle-\lambda$,
+# ({doc}`/notebooks/vanilla_modes`). Then $\langle(a-\lambda)/a\rangle/\langle1/a\rangle=1/\langle1/a\rangle-\lambda$,
 # which the equation for the static response $V$ turns into a closed form:
 #
 # $$
@@ -145,20 +145,21 @@
 #
 # ## What this means in practice
 #
-# If your library averages over the batch, the paper's maximum at intermediate batch sizes does not apply to you. A
-# smaller batch is noisier, down to the smallest that trains stably. For batches that are a small part of the data the
-# noise depends on learning rate over batch size. {cite:t}`sclocchi2024regimes` find the same for a teacher-student
-# perceptron and for deep networks, up to a batch size that grows with the number of samples. In these terms the paper
-# lowers the learning rate in proportion to the batch size. If your loss is a sum over the batch, the batch size also
-# changes the effective weight decay: two batch sizes with the same weight decay minimise different functions.
+# If your library averages over the batch, the paper's maximum at intermediate batch sizes does not apply to you. In
+# this model a smaller batch is noisier, down to the smallest that we tried, $b=0.1$. For batches that are a small part
+# of the data the noise depends on learning rate over batch size. {cite:t}`sclocchi2024regimes` find the same for a
+# teacher-student perceptron and for deep networks, up to a batch size that grows with the number of samples. In these
+# terms the paper lowers the learning rate in proportion to the batch size. If your loss is a sum over the batch, the
+# batch size also changes the effective weight decay: two batch sizes with the same weight decay minimise different
+# functions.
 #
 # :::{admonition} What was found
 # :class: found
 # - Of four batch sizes vanilla SGD is hottest at $b=$ {glue:text}`sum-peak` with the sum and at $b=$
 #   {glue:text}`mean-peak` with the mean. At $b=0.1$ its $T_\mathrm{int}/dt$ is {glue:text}`smallest-sum` with the sum
 #   and {glue:text}`smallest-mean` with the mean.
-# - p-SGD with the mean is hottest at $b=$ {glue:text}`peak-0.5` for $\tau=0.5$ and at $b=$ {glue:text}`peak-2` for
-#   $\tau=2$. At $b=0.1$ it has the temperatures {glue:text}`persistent-0.5` and {glue:text}`persistent-2`.
+# - With the mean, p-SGD is hottest at $b=$ {glue:text}`peak-0.5` ($\tau=0.5$) and $b=$ {glue:text}`peak-2` ($\tau=2$).
+#   At $b=0.1$ it has the temperatures {glue:text}`persistent-0.5` and {glue:text}`persistent-2`.
 # - On separable data, replicas trained with the sum stop farthest apart at $b=$ {glue:text}`sum-stop-peak`. At $b=0.15$
 #   their distance is {glue:text}`stop-sum` with the sum and {glue:text}`stop-mean` with the mean.
 # - Without a ridge the gap between SGD and GD as $dt\to0$ is {glue:text}`gap-without`.
