@@ -25,10 +25,10 @@ from sgdnoise.plotting import DRAWN
 
 COLUMN = 768.0  # pixels, the width of a figure in the book on a screen of 1280
 SMALLEST = 11.3  # pixels, the height of the smallest letters there
-PHONE = 343.0  # pixels, the width of a figure on a phone
-READABLE = 11.4  # pixels, the least height of letters there
-LARGEST = 10.5  # points, to which letters are made larger for a phone
-NARROW = 3.5  # inches, the width of a drawing for it
+PHONE = 327.0  # pixels, the width of a figure on a screen of 375
+READABLE = 11.3  # pixels, the least height of letters there
+LARGEST = 11.0  # points, to which letters are made larger for a phone
+NARROW, NARROW_LETTERS = 3.3, 9.6  # inches and points: width and least letters of a drawing for it
 MIME = "application/vnd.sgdnoise+json"
 ABOUT = {
     "panel": "number of the panel, from left to right and from top to bottom",
@@ -58,7 +58,7 @@ def publish(name: str, figure: Figure) -> None:
     enlarge(figure, SMALLEST * 72 * float(figure.get_figwidth()) / COLUMN)
     figure.draw_without_rendering()  # panels are where their letters leave room
     widest = max((float(part.split()[2]) for part in filter(None, panels(figure).split(","))), default=0.0)
-    enlarge(figure, min(READABLE * widest / PHONE, LARGEST))
+    enlarge(figure, min(READABLE * widest / PHONE, LARGEST) or NARROW_LETTERS)
     drawing, png = drawn(figure), io.BytesIO()
     figure.set_layout_engine("none")  # the picture has the layout of the drawing, which need not be found again
     figure.savefig(png, format="png", bbox_inches="tight")
