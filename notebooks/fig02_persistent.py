@@ -379,18 +379,18 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 # At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the slope of the first step is {glue:text}`start` per cent of
 # the slope of the whole plot. (It is not zero, because a few samples are exchanged even in a single step.)
 #
-# Is the temperature constant beyond $b\tau$? A constant slope has $k=0$. *In practice, at lags that a run can reach,*
-# it is not constant. Between 2 and $4\,b\tau$ the slope grows for {glue:}`growing` of the {glue:}`choices` choices, by
-# three standard errors; the smallest $k$ is {glue:text}`least`. Between 5 and $10\,b\tau$ a $k$ above one means that it
-# grows faster than the lag, a $k$ below one that it grows more slowly or falls; the box below tells which is which. It
-# is left open where the remaining response is too small for the error of the correlation. (Where the response drops
-# below $10^{-9}$ we extrapolate it with its fitted decay, see {doc}`/notebooks/plateau`. That page also asks a coarser
-# question, whether the slope changes by more than 30 per cent if the lag is halved.) *Formally, at infinite lag,* the
-# slope has a limit only if the batch is forgotten before the response has decayed. The response decays at the rate
-# $\lambda$ or faster. Hence there is no limit for $\tau=$ {glue:text}`without_tau` at $b=0.3$ and for $b=$
-# {glue:text}`without_batch` at $\tau=2$, provided that a part of the correlation decays with the batch. The choice
-# $\tau=2$, $b=0.3$ lies at the border, and a limit there would take lags that no run reaches
-# ({doc}`/notebooks/plateau`).
+# Is the temperature constant beyond $b\tau$? We measure the exponent $k$ of a slope that grows as $t^k$ with the lag
+# $t$; a constant slope has $k=0$. *In practice, at lags that a run can reach,* it is not constant. Between 2 and
+# $4\,b\tau$ the slope grows for {glue:}`growing` of the {glue:}`choices` choices, by three standard errors; the
+# smallest $k$ is {glue:text}`least`. Between 5 and $10\,b\tau$ a $k$ above one means that it grows faster than the lag,
+# a $k$ below one that it grows more slowly or falls; the box below tells which is which. It is left open where the
+# remaining response is too small for the error of the correlation. (Where the response drops below $10^{-9}$ we
+# extrapolate it with its fitted decay, see {doc}`/notebooks/plateau`. That page also asks a coarser question, whether
+# the slope changes by more than 30 per cent if the lag is halved.) *Formally, at infinite lag,* the slope has a limit
+# only if the batch is forgotten before the response has decayed. The response decays at the rate $\lambda$ or faster.
+# Hence there is no limit for $\tau=$ {glue:text}`without_tau` at $b=0.3$ and for $b=$ {glue:text}`without_batch` at
+# $\tau=2$, provided that a part of the correlation decays with the batch. The choice $\tau=2$, $b=0.3$ lies at the
+# border, and a limit there would take lags that no run reaches ({doc}`/notebooks/plateau`).
 #
 # The paper's values for long persistence are slopes at the lag where its runs ended, which it does not give. Even the
 # order of the temperatures depends on that lag: of the five persistence times the hottest is $\tau=$

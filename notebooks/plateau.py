@@ -448,7 +448,8 @@ for algorithm, tail in tails.items():
 display(Markdown("\n".join(rows)))
 for name in ("excluded", "not decided", "shown"):
     glue(f"change-{name.split()[0]}", "; ".join(words.get(name, ["none"])))
-glue("above-limit", f"{min(above.values()):.1f} to {max(above.values()):.1f}")
+ends = (f"{end(above.values(), default=np.nan):.1f}" for end in (min, max))
+glue("above-limit", " to ".join(ends))
 
 # %% [markdown]
 # A change is excluded for {glue:text}`change-excluded`, shown for {glue:text}`change-shown`, and neither for
