@@ -64,7 +64,7 @@
       this.link = element("a", { href: "#" }, "Link to this setting");
       this.readings = readings(ROWS);
       const nodes = (parts) => Object.values(parts).map(({ node }) => node);
-      this.plots = element("div", { className: "live-plots" }, ...nodes(this.figures));
+      this.plots = element("div", { className: "live-plots" }, ...nodes(this.figures), this.readings.node);
       root.append(
         phaseChoice(content.phases, settings.phase, (phase) => actions.change("phase", phase)),
         samplingChoice(settings.sampling, (sampling) => actions.change("sampling", sampling)),
@@ -81,7 +81,6 @@
         element("p", { className: "live-legend" }, this.legends.run, this.legends.theory),
         this.plots,
         element("div", { className: "alive-plots" }, ...nodes(this.summaries)),
-        this.readings.node,
       );
     }
 
