@@ -118,10 +118,11 @@ show([r"$\kappa$", r"$T_\mathrm{eff}$", r"$T_\mathrm{eff}/\kappa^2$"], rows)
 # wherever the slope does not settle within the run, and we use $T_\mathrm{int}$, which has no window. The table is
 # linear response, which has no sampling error. It leaves out terms of relative order $dt$ for vanilla SGD. For p-SGD
 # these are of order $b\tau\Delta$, from 0.2 to 2.4 here: the weights fit a batch that stays, and linear response is too
-# high by what {doc}`/notebooks/plateau` measures. The last column is the limit of the slope at long lag, that of
-# the softest mode, which is reached only when little of the plot is left; *none* where the slope of linear response
-# grows without limit. The table shows how much a window matters; the slopes of the mean-field theory, with their
-# errors, are in {doc}`/notebooks/fig02_persistent`, and where the border really lies is in {doc}`/notebooks/plateau`.
+# high by what {doc}`/notebooks/plateau` measures. The last column is formally, at infinite lag, the limit of the slope,
+# that of the softest mode. In practice no run reaches it, because little of the plot is left by then; *none* where the
+# slope of linear response grows without limit. The table shows how much a window matters; the slopes of the mean-field
+# theory, with their errors, are in {doc}`/notebooks/fig02_persistent`, and where the border really lies is in
+# {doc}`/notebooks/plateau`.
 
 # %% tags=["hide-input"]
 # Write the table.
@@ -142,7 +143,7 @@ for name, (problem, algorithm, step) in cases.items():
         f"{plateau:.3g}" if np.isfinite(plateau) else "none",
     ]
 show(
-    ["", *(f"slope at lag {lag:g}" for lag in lags), r"$T_\mathrm{int}$", "plateau"],
+    ["", *(f"slope at lag {lag:g}" for lag in lags), r"$T_\mathrm{int}$", "limit"],
     rows,
 )
 
