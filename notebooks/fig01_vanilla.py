@@ -220,9 +220,10 @@ for drawn, words in plot_curves(panels["rates"], by_rate, shown, "dt"):
 lines = plot_curves(panels["batches"], by_batch, batch_colors, "b")
 widths = [1 - np.min(drawn.get_xdata()) for drawn, _ in lines]
 narrow = [width < 0.25 * max(widths) for width in widths]
-for (drawn, words), small in zip(lines, narrow, strict=True):
-    if not small:
-        plotting.label(drawn, words, offset=(0, 3))
+for (drawn, words), width, small in zip(lines, widths, narrow, strict=True):
+    if not small:  # beside its end, where no other line is; the first has no room there
+        offset = (0, 3) if width == max(widths) else (-6, 0)
+        plotting.label(drawn, words, offset=offset)
 if any(narrow):  # enlarged: these would be one upright line
     inset = panels["batches"].inset_axes((0.6, 0.5, 0.4, 0.42))
     for (drawn, words), small in zip(lines, narrow, strict=True):
