@@ -174,7 +174,7 @@ def test_seeds_stand_side_by_side():
     assert "† The code of the notebook was edited" in text
     assert "| `c` | +3.5 | +2.5 | differs |" in text
     assert "| `d` | +1.0 | −1.0 | left open |" in text
-    assert "| `e` | not run | +4.0 | holds |" in text
+    assert "| `e` | not run | +4.0 | one seed only |" in text
     assert "Of 4 claims that were tested with all 2 seeds, 2 are decided in the same way by each." in text
     assert "1 others were tested with some of the seeds only." in text
     assert "5 of 6 claims and 9 verdicts" in text
