@@ -64,7 +64,7 @@ def test_a_claim_that_we_leave_open_is_shown_as_open_whatever_a_seed_says(sigma)
     found = FOUND | {"unsure": Finding("unsure", "x", sigma=sigma)}
     ledger.check([GOOD, unsure], {name: found[name] for name in ("good", "unsure")}, "standard")
     table = scorecard([GOOD, unsure], found)
-    assert "1 reproduced, 0 reproduced with a remark, 0 not reproduced, 1 left open by this build." in table
+    assert "1 reproduced, 0 reproduced with a remark, 0 not reproduced, 1 left open." in table
     assert 'class="claim verdict-left-open"' in table
 
 

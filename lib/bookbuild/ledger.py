@@ -199,7 +199,7 @@ def verdicts(claims: list[Claim], found: dict[str, Finding]) -> str:
     paper, ours = by_author(claims)
     decided = [entry for entry in paper if not is_open(entry, found)]
     counts = [f"{sum(entry.verdict == verdict for entry in decided)} {verdict}" for verdict in VERDICTS[:-1]]
-    counts += [f"{len(paper) - len(decided)} left open by this build"] if len(decided) < len(paper) else []
+    counts += [f"{len(paper) - len(decided)} left open"] if len(decided) < len(paper) else []
     checks = sum(entry.kind == "check" for entry in paper)
     words = f"Of {len(paper)} claims of the paper: {', '.join(counts)}."
     words += f" {checks} of these are consistency checks, true here by construction." if checks else ""
