@@ -93,7 +93,7 @@ def run(engine, **options):
 network = run(sn.simulate, record_every=5, loss_every=60, **network_size)
 half = network_size | {"features": network_size["features"] // 2}
 smaller = run(sn.simulate, record_every=5, loss_every=60, **half)
-theory = run(sn.solve_dmft, **theory_size)
+theory = run(sn.solve_dmft, waiting_times=[settled], **theory_size)
 
 # %% [markdown]
 # The temperatures are those of {doc}`/notebooks/fig02_persistent`, from the theory of the stationary state.
