@@ -227,7 +227,7 @@ interactive.offer("fdt", "persistence", offered)
 
 # %%
 def exponent(algorithm, edges, scale=np.log):
-    """Growth of the slope as a power of the lag, between windows in units of b tau; with another scale, as a rate."""
+    """Growth of the slope between windows in units of b tau, as a power or a rate."""
     run = theory[algorithm]
     at = [round(k * memory(algorithm) / rate) for k in edges]
     C, R = run.correlation.values[:, 0], continued_response(run)

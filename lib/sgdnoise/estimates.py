@@ -202,8 +202,9 @@ class Statement:
         >>> from sgdnoise.estimates import Estimate, Statement
         >>> alike = {name: Estimate.mean([-4.0, -1.0, -3.0, -2.0, -6.0]) for name in "abc"}
         >>> positive = Statement(above=0.0)
-        >>> round(positive.by_chance(alike["a"])[1], 4), round(positive.jointly(alike)[1], 4)
-        (0.0102, 0.0102)
+        >>> chances = positive.by_chance(alike["a"]), positive.jointly(alike)
+        >>> [round(fails, 4) for _, fails in chances]
+        [0.0102, 0.0102]
         """
         points = list(family.values())
         chances = [self.by_chance(estimate) for estimate in points]
@@ -225,9 +226,11 @@ class Statement:
         >>> from sgdnoise.estimates import Estimate, Statement
         >>> Statement(above=0.0).pattern({"a": Estimate(3.0, 1.0), "b": Estimate(1.0, 0.5)})
         'Worst of 2 points: b, +2.0 standard errors from 0; signs ++.'
-        >>> Statement(above=0.0).pattern({"a": Estimate(0.31, 0.0), "b": Estimate(0.24, 0.0)})
+        >>> exact = {"a": Estimate(0.31, 0.0), "b": Estimate(0.24, 0.0)}
+        >>> Statement(above=0.0).pattern(exact)
         'Worst of 2 points: b, +0.24 from 0, exactly; signs ++.'
-        >>> words = Statement(within=0.5).pattern({"a": Estimate(-0.4, 0.01), "b": Estimate(0.6, 0.1)})
+        >>> pair = {"a": Estimate(-0.4, 0.01), "b": Estimate(0.6, 0.1)}
+        >>> words = Statement(within=0.5).pattern(pair)
         >>> words.split(";")[0]
         'Worst of 2 points: b, 1.0 standard errors beyond the margin'
         """
