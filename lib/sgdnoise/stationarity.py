@@ -23,7 +23,7 @@ half the error of the temperature, or at most ``drift_tolerance`` times the temp
 are used. If none is accepted, :class:`~sgdnoise.NotStationaryError` is raised: a run that is too short or too noisy
 cannot show that it is stationary.
 
-**Rates.** The chapter on temperature measures how often a long run is refused, how often a short run is accepted, and
+**Rates.** The page of Figure 5 measures how often a long run is refused, how often a short run is accepted, and
 how the bias compares with the quoted error.
 
 Waiting times given by the caller are used unless the bias exceeds the allowed value by two standard errors. With a

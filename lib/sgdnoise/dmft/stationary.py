@@ -8,12 +8,12 @@ Here the equations of the book are solved for the stationary state itself, with 
           \hat C(\theta) = dt^2|\hat R(\theta)|^2\,[\hat M(\theta)+\sigma^2],\qquad \chi = dt\sum_nR_n ,
 
 with :math:`M_\infty` the part of the covariance of the forces that never decays, :math:`\hat M` the spectrum of the
-rest, :math:`\sigma` the white noise of Langevin descent, and :math:`R` from :math:`\Gamma` as ever (``eq-G``). The
-averages are over paths of single samples. The field of a path has a part that is *frozen*,
-:math:`m(1+\sqrt\Delta h_0)+\sqrt{\Delta C_\infty}\,z`, and noise of the spectrum :math:`\hat C`, made by a Fourier
-transform. Every frozen field has several paths, with independent noise and batches: products of the mean forces of two
-have the mean :math:`M_\infty`, and deviations from the mean force of all have the spectrum :math:`\hat M`, in which
-nothing frozen is left.
+rest, :math:`\sigma` the white noise of Langevin descent, and :math:`R` from :math:`\Gamma` as in
+:func:`~sgdnoise.solve_dmft`. The averages are over paths of single samples. The field of a path has a part that is
+*frozen*, :math:`m(1+\sqrt\Delta h_0)+\sqrt{\Delta C_\infty}\,z`, and noise of the spectrum :math:`\hat C`, made by a
+Fourier transform. Every frozen field has several paths, with independent noise and batches: products of the mean
+forces of two have the mean :math:`M_\infty`, and deviations from the mean force of all have the
+spectrum :math:`\hat M`, in which nothing frozen is left.
 
 **Fixed point.** From linear response on, averages and kernels follow each other until neither changes, at first with
 few paths and then with all. The random numbers are the same in every round, so that they do settle.
@@ -338,7 +338,7 @@ def advance(task: Task, state: State, found: Averages) -> State:
 
 
 def _response(task: Task, Gamma: Array) -> Array:
-    r"""Return the response after 1, 2, ... steps: a weight that was pushed once and feels the memory ``eq-G``."""
+    r"""Return the response after 1, 2, ... steps: a weight that was pushed once and feels its memory."""
     update, R = task.algorithm.update(task.dt, task.problem.ridge), np.zeros(task.memory)
     push = update.step(0.0, 0.0, -1.0)
     R[0], velocity = 1.0, push[1] / push[0]
