@@ -28,8 +28,8 @@
 # ---
 # name: fig-real-fdt
 # alt: >-
-#   Three panels for digits, breast cancer and the model: squared displacement on a logarithmic scale against the
-#   response, with points and lines for sampling with replacement, shuffled epochs and persistent batches.
+#   Three panels for digits, breast cancer and the model: half the squared displacement on a logarithmic scale against
+#   the response, with points and lines for sampling with replacement, shuffled epochs and persistent batches.
 # ---
 # FDT plots on real data and, right, in the model with the $\alpha$ and $\Delta$ of the digits, $N=100$. The temperature
 # is the ratio $B/\chi$ at long lag. Points: {glue:}`fdt-runs` runs with two standard errors. Lines: linear response, on
@@ -374,13 +374,13 @@ for axes, name in zip(panels, everything, strict=True):
             name=f"{name}, {kind}, linear response",
         )
         if axes is panels[0]:
-            up = -8 if kind == "shuffling" else 8
+            up = 8 if kind == "persistence" else -8
             plotting.label(line, kind, at=span // 3, offset=(0, up))
     axes.set(title=name, xlabel=r"response $\chi$", yscale="log")
 low, high = zip(*(axes.get_ylim() for axes in panels), strict=True)
 for axes in panels:
     axes.set_ylim(min(low), max(high))
-panels[0].set(ylabel=r"squared displacement $B$ ($10^{-3}$)")
+panels[0].set(ylabel=r"half the squared displacement, $B$ ($10^{-3}$)")
 publish("real-fdt", figure)
 for name, problem in problems.items():
     glue(f"{short[name]}-delta", f"{problem.delta:.2f}")
