@@ -43,6 +43,11 @@ def test_the_font_is_the_one_that_its_program_makes():
     assert all(known.getBestCmap()[prime].endswith(".st") for prime in program["PRIMES"])
     sizes = [len(glyph.MathGlyphVariantRecord) for glyph in known["MATH"].table.MathVariants.VertGlyphConstruction]
     assert max(sizes) == program["SIZES"]
+    outlines, limits = known["glyf"], known["MATH"].table.MathConstants
+    for letter in "𝑥𝑦𝑝𝑔𝑓𝑑ℎ𝜇𝜉":
+        glyph = outlines[known.getBestCmap()[ord(letter)]]
+        assert limits.SubscriptBaselineDropMin.Value - glyph.yMin <= limits.SubscriptShiftDown.Value
+        assert glyph.yMax - limits.SuperscriptBaselineDropMax.Value <= limits.SuperscriptShiftUp.Value
 
 
 class Writer:
@@ -68,6 +73,7 @@ def test_a_numbered_equation_has_its_number_and_its_target():
     assert 'id="equation-one"' in page
     assert '</div><span class="eqno">(7)<a href="#equation-one"' in page
     assert page.count("<mtr>") == 2
+    assert '<mo form="infix">+</mo><mi>c</mi>' in page
     assert 'display="block"' in page
 
 

@@ -26,6 +26,8 @@ from bookbuild.texts import Refusal, read_records
 FONT = Path(__file__).parent / "static" / "book-math.woff"
 INVISIBLE = "\u2061\ufe00"  # between a function and its argument; after a script letter
 TAG = re.compile(r"<[^>]*>")
+# A sign at the beginning of a line that is aligned to its left: TeX has room on both sides of it, as between two terms.
+CONTINUED = re.compile(r'(<mtd style="text-align: left;[^>]*><mo)(>[+−]</mo>)')
 CLASSES = "math notranslate nohighlight"
 GLOSSARY_PAGE = "book/glossary"
 # A symbol with the value that it is given: b=0.3, or N= before a number that the build puts in.
@@ -61,7 +63,7 @@ def mathml(tex: str, display: bool) -> str:
     for letter in unescape(TAG.sub("", made)):
         if letter not in letters():
             raise Refusal(f"the formula {tex.strip()} has the character {letter!r}, which the font of formulas lacks")
-    return str(made)
+    return CONTINUED.sub(r'\1 form="infix"\2', made)
 
 
 def in_html(text: str) -> str:
