@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from sgdnoise.estimates import Estimate, Statement, jackknife, significance
+from sgdnoise.estimates import Estimate, Statement, finite_size, jackknife, significance
 
 
 def test_arithmetic_is_that_of_independent_errors():
@@ -91,3 +91,22 @@ def test_the_error_of_a_median_is_its_scatter():
 def test_a_family_is_as_good_as_its_worst_member():
     chances = [Statement(above=0.0).by_chance(Estimate(value, 1.0, 30)) for value in (9.0, 2.5, 7.0)]
     assert significance(chances) == pytest.approx(stats.norm.isf(stats.t.sf(2.5, 30)))
+
+
+@pytest.mark.statistical
+def test_a_shift_with_the_size_is_found_within_its_error():
+    """Points of different units and accuracy, with what their common data sets do to all of them alike."""
+    rng, many, sets = np.random.default_rng(3), 400, 12
+    unit, noise = np.array([100.0, 1.0, 0.01]), np.array([0.5, 0.05, 0.02])
+    deviations, weak = [], []
+    for _ in range(many):
+        common = 0.03 * rng.standard_normal((2, 1, sets))
+        scatter = noise[:, None] * rng.standard_normal((2, 3, sets))
+        large, small = unit[:, None] * (1 + common + scatter)
+        found = finite_size(1.04 * large, small)
+        deviations.append((found.value - 0.04 / 1.02) / found.error)
+        weak.append((np.mean(large / small) - 1) / found.error)
+    # Student's t with about 22 degrees of freedom has the variance 1.1; six errors of the mean, and of the variance.
+    assert abs(np.mean(deviations)) < 6 / np.sqrt(many)
+    assert 0.7 < np.var(deviations) < 1.5
+    assert np.var(weak) > 1.5, "negative control: a mean without weights has another error"

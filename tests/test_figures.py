@@ -87,6 +87,15 @@ def test_what_is_drawn_is_what_is_published(figure):
     assert (box.y0, box.y1) == (table.loc["band"].low.min(), table.loc["band"].high.max())
 
 
+def test_what_is_not_seen_is_published_all_the_same(figure):
+    (axes,) = figure.axes
+    plotting.curve(axes, [1.0, 2.0], [3.0, 4.0], [0.5, 0.25], fmt="o", name="bars", visible=False)
+    plotting.curve(axes, [1.0, 2.0], [3.0, 4.0], [0.5, 0.25], band=True, name="band", visible=False)
+    assert list(drawn(figure).curve) == ["bars", "bars", "band", "band"]
+    assert not any(part.get_visible() for part in (*axes.lines, *axes.collections))
+    assert not axes.get_legend_handles_labels()[1]
+
+
 def test_a_line_whose_numbers_would_be_lost_is_refused(figure):
     (axes,) = figure.axes
     axes.plot([1.0], [2.0], label="mine")

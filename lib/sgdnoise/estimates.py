@@ -134,6 +134,25 @@ def jackknife(function: Callable[..., Any], *columns: Any) -> Estimate:
     return Estimate(float(value), float(np.sqrt((parts**2).sum())), len(arrays[0]) - 1, tuple(np.ravel(parts).tolist()))
 
 
+def finite_size(large: Any, small: Any) -> Estimate:
+    """Estimate by which part of itself a family of quantities changes from small networks to large ones.
+
+    Each argument has a row for each point of the family and a column for each realisation. Points are weighted by
+    their accuracy. Those of one size share data sets, so the error comes from the scatter of their weighted mean over
+    the realisations.
+
+    >>> from sgdnoise.estimates import finite_size
+    >>> finite_size([[2.1, 2.3], [1.0, 1.2]], [[1.9, 2.1], [1.0, 1.0]])
+    0.095 ± 0.071
+    """
+    rows = [np.asarray(values, float) for values in (large, small)]
+    unit = np.mean([values.mean(axis=1) for values in rows], axis=0)
+    squares = sum(values.var(axis=1, ddof=1) / values.shape[1] for values in rows)
+    weight = unit**2 / squares
+    big, little = (Estimate.mean((weight / unit) @ values / weight.sum()) for values in rows)
+    return big - little
+
+
 @dataclass(frozen=True, kw_only=True)
 class Statement:
     """What is said of a number: it is above a bound, below a bound, or less than a margin away from a value.

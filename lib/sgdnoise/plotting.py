@@ -136,6 +136,7 @@ def curve(
     *,
     band: bool = False,
     name: str = "",
+    visible: bool = True,
     **style: Any,
 ) -> Line2D:
     """Draw points or a line, with two standard errors either way, and keep the numbers with which it is published.
@@ -154,6 +155,8 @@ def curve(
         Whether the errors of y are a band instead of bars.
     name
         What the numbers are called; the label of the legend unless given.
+    visible
+        Whether it is seen; otherwise its numbers are published and nothing else.
     """
     name = name or style.get("label", "")
     if not name:
@@ -174,8 +177,12 @@ def curve(
         (line,) = axes.plot(xs, ys, *([fmt] if fmt else []), **style)
     else:
         bars: dict[str, Any] = {"yerr": None if error is None else y_bar, "xerr": None if x_error is None else x_bar}
-        line = axes.errorbar(xs, ys, fmt=fmt, **bars, **style).lines[0]
-    if band:
+        drawn = axes.errorbar(xs, ys, fmt=fmt, **bars, **style)
+        line = drawn.lines[0]
+        for part in drawn.get_children():
+            part.set_visible(visible)
+    line.set_visible(visible)
+    if band and visible:
         axes.fill_between(xs, ys - y_bar, ys + y_bar, color=line.get_color(), alpha=0.2, linewidth=0)
     DRAWN[line] = Curve(name, xs, ys, ys - y_bar, ys + y_bar, xs - x_bar, xs + x_bar)
     return line
