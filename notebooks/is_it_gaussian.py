@@ -93,18 +93,18 @@
 #
 # ## Tails
 #
-# The stochastic gradient of one weight is a sum over the samples, $g_i=\sum_\mu (s_\mu-b)\,f_{\mu i}$ with
-# $f_{\mu i}=\ell'(h_\mu)\,y_\mu x_{\mu i}/\sqrt N$. Cumulants of independent variables add up, so its excess kurtosis
+# The stochastic gradient of one weight is a sum over the samples, $\xi_i=\sum_\mu (s_\mu-b)\,\partial_i\ell_\mu$ with
+# $\partial_i\ell_\mu=\ell'(h_\mu)\,y_\mu x_{\mu i}/\sqrt N$. Cumulants of independent variables add up, so its excess kurtosis
 # over the draw of a batch is known exactly,
 #
 # $$
-# \frac{\langle g_i^4\rangle}{\langle g_i^2\rangle^2} - 3
-# = \frac{1-6b(1-b)}{b(1-b)}\;\frac{\sum_\mu f_{\mu i}^4}{\big(\sum_\mu f_{\mu i}^2\big)^2} .
+# \frac{\langle \xi_i^4\rangle}{\langle \xi_i^2\rangle^2} - 3
+# = \frac{1-6b(1-b)}{b(1-b)}\;\frac{\sum_\mu (\partial_i\ell_\mu)^4}{[\,\sum_\mu (\partial_i\ell_\mu)^2\,]^2} .
 # $$ (eq-kurtosis)
 #
 # The second factor is of the order of one over the number of samples within the margin, and falls as $1/N$. We draw
 # batches at the minimum, with $b=0.05$, and measure the kurtosis and Hill's tail index. The index is one over the mean
-# logarithm of the largest hundredth of $|g_i|$, in units of the smallest among them. For a power law it is the
+# logarithm of the largest hundredth of $|\xi_i|$, in units of the smallest among them. For a power law it is the
 # exponent; for a Lévy flight it is below two.
 #
 # The excess kurtosis falls as $N$ to the power {glue:text}`exponent`, and is {glue:text}`kurtosis-last` at $N=$
