@@ -94,8 +94,8 @@
 # ## Tails
 #
 # The stochastic gradient of one weight is a sum over the samples, $\xi_i=\sum_\mu (s_\mu-b)\,\partial_i\ell_\mu$ with
-# $\partial_i\ell_\mu=\ell'(h_\mu)\,y_\mu x_{\mu i}/\sqrt N$. Cumulants of independent variables add up, so its excess kurtosis
-# over the draw of a batch is known exactly,
+# $\partial_i\ell_\mu=\ell'(h_\mu)\,y_\mu x_{\mu i}/\sqrt N$. Cumulants of independent variables add up, so its excess
+# kurtosis over the draw of a batch is known exactly,
 #
 # $$
 # \frac{\langle \xi_i^4\rangle}{\langle \xi_i^2\rangle^2} - 3

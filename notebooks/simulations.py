@@ -205,12 +205,13 @@ glue("per_pull", f"{1 / (0.3 * settled * sat.alpha):.0f}")
 #
 # ## The largest learning rate of gradient descent
 #
-# Gradient descent converges if $dt$ is below two over the largest eigenvalue of the Hessian, $\lambda +
-# A^{\mathsf T} A$, where the rows of $A$ are $y_\mu x_\mu/\sqrt N$ of the samples inside the margin. Above that limit the minimum is unstable. The weights jump from side to side, samples leave the margin until the
-# jumps stop growing, and a bounded oscillation remains. Its norm and its loss look like a plateau, but the run has not
-# converged. The library calls such a run diverged. Close to the minimum every step below the limit lowers the loss, so
-# the rule is that a full-batch run has diverged if its loss still rises in the second half. The rule is never applied
-# to stochastic batches.
+# Gradient descent converges if $dt$ is below two over the largest eigenvalue of the Hessian, $\lambda + A^{\mathsf T}
+# A$, where the rows of $A$ are $y_\mu x_\mu/\sqrt N$ of the samples inside the margin. Above that limit the minimum is
+# unstable. The weights jump from side to side, fewer and fewer samples are inside the margin, the jumps stop growing,
+# and a bounded oscillation remains. Its norm and its loss look like a plateau, but the run has not converged. The
+# library calls such a run diverged. Close to the minimum every step below the limit lowers the loss, so the rule is
+# that a full-batch run has diverged if its loss still rises in the second half. The rule is never applied to
+# stochastic batches.
 
 # %%
 rates = [0.1, 0.15, 0.18, 0.2, 0.25, 0.4]

@@ -65,6 +65,7 @@ def test_every_page_has_tags_for_reference_managers():
 def test_mistakes_are_reported_where_the_project_is_or_as_the_first_page_says(repository, address):
     foot = page("extra-footer.html", cited=citation()["cited"] | repository)
     assert f'<a href="{address}">Report a mistake on this page</a>' in foot
+    assert re.findall('<a href="([^"]*)">Repository</a>', foot) == list(repository.values())
     assert f"sgdnoise {__version__} · BSD-3-Clause licence" in foot
 
 
