@@ -228,6 +228,9 @@ glue(
 # The leftmost point is quieter than vanilla SGD ({doc}`/notebooks/choices`), and at $b=0.1$, $\tau=2$ the algorithm
 # *is* vanilla SGD.
 #
+# For your own networks: the two runs must share data and start, and differ in their batches only. Stop both by the
+# same rule.
+#
 # :::{admonition} What was found
 # :class: found
 # - Of the paper's batch sizes $b=$ {glue:text}`middle` takes the replicas farthest apart.

@@ -189,6 +189,23 @@ for name in "dc":
 # run ({doc}`/notebooks/choices`), and noisier runs stop later. Whether fewer support vectors mean a wider solution, at
 # equal loss and equal time too, is measured in {doc}`/notebooks/robustness`.
 #
+# ## What to take from it
+#
+# Both quantities say something about the solution, but they do not cost the same. The fraction $c_0$ needs one trained
+# network and one pass over the data; the distance $d_0$ needs two networks that were trained on the same data from the
+# same start. It would be convenient if $c_0$ could stand for the noise. Within one batch size it can: the order of the
+# persistence times is the same in both. Between batch sizes it cannot.
+#
+# The statement of the paper is about all pairs at once. A correlation over a grid of parameters depends on which pairs
+# are in it. We therefore test the two directions
+# separately. Along the persistence the statement would fail if, at some batch size, the count did not fall. It does
+# not fail there. Along the batch size it fails for large batches, as above.
+#
+# A low count by itself does not make a solution better. It is taken at the end of training, and a run that goes on for
+# longer loses more support vectors. Two counts can be compared if both runs have stopped by the same rule, and even
+# then the noisier run has trained for longer. Read {doc}`/notebooks/robustness` before you conclude from a count that
+# a solution is wide.
+#
 # :::{admonition} What was found
 # :class: found
 # - Over our grid distance and support vectors have the correlation {glue:text}`correlation`: at a fixed batch size

@@ -283,6 +283,17 @@ claim(
 # From networks with $N=$ {glue:}`half` to those of {numref}`fig-initial` the chord up to lag 1 changes by
 # {glue:text}`shift` per cent in the mean over the three starts.
 #
+# ## Why the start is forgotten
+#
+# The initial variance cannot matter for long here. With a ridge the loss of every batch is strictly convex. Two
+# networks that see the same data in the same batches then approach each other, at least as fast as $e^{-\lambda t}$
+# for small steps, wherever they started. What is compared in the middle panel is what is left of that difference at
+# the waiting times of the paper.
+#
+# Do not carry this over to separable data without a ridge. If there are fewer samples than features, $\alpha<1$, the
+# weights have components on which no sample acts, and these keep their initial values for ever. Two replicas must then
+# begin at the same point, and their final distance is measured from there ({doc}`/notebooks/fig03_sat_distance`).
+#
 # **The value 0.05 is not the temperature that Appendix A of the paper defines**, a slope at lags beyond $b\tau$. At
 # $b\tau$ the slope is {glue:text}`beyond` and rising, {glue:text}`farther` at twice that lag. It is 0.05 only at the
 # lag {glue:text}`crossing`, {glue:text}`part` per cent of the time for which the batch is remembered. In practice, at

@@ -232,6 +232,17 @@ claim(
 # differences from the exact limits, a few per cent of the gap. In the standard profile the largest networks have no
 # small rates, so that the plateaus themselves are seen for the two smaller sizes.
 #
+# ## What to take from it
+#
+# A step of SGD adds a noise of order $dt$ to the weights. In a unit of time there are $1/dt$ such steps with
+# independent batches, so the variance that they add is of order $dt$ and vanishes with it. The mean of the force does
+# not: a sample pulls during a fraction $b$ of the steps, whatever their length. Only the second effect is left on the
+# plateau.
+#
+# An experiment that compares SGD and GD at the same ridge therefore compares two loss functions. The difference of
+# their test errors at a small learning rate is no sign of a benefit of noise: gradient descent with ridge $\lambda/b$
+# has the same error. To see the effect of the noise alone, compare SGD with that.
+#
 # :::{admonition} What was found
 # :class: found
 # - The plateaus differ, and we can say why: SGD at ridge $\lambda$ ends in the minimum for the ridge $\lambda/b$. The

@@ -190,6 +190,31 @@ claim(
 #
 # Measured with so few features, the border differs from the limit of many by {glue:text}`excess` per cent.
 #
+# ## How to read the threshold
+#
+# The quotient in Eq. {eq}`eq-critical` compares a supply with a demand. Weights of overlap $m$ that ignore the single
+# samples give each of them the pre-activation $m+\sqrt\Delta\,z$. A sample for which it is negative is on the wrong
+# side, and its pre-activation has to be raised to zero. The denominator is the mean square of what is missing, per
+# sample. The numerator is what the rest of the weights can supply, per feature: the square of their norm, $1-m^2$,
+# times the variance of the data. A larger overlap lowers the demand and leaves less of the norm for the supply, so the
+# best overlap is a compromise. Less noise lowers both, the demand by more, and the border rises.
+#
+# The margin does not appear. Without a ridge, weights that separate the data can be multiplied until every sample
+# clears any margin. With a ridge that is no longer free: the loss at its minimum is positive in both phases, and
+# training stays noisy. The SAT phase in the sense of this book therefore needs both, separable data and no ridge. The
+# paper's choices with a ridge lie above the border.
+#
+# The border is sharp only for infinitely many features. With a finite number, some data sets close to it can be
+# separated and others with the same $\alpha$ and $\Delta$ cannot.
+#
+# ## What depends on the phase
+#
+# Below the border the stochastic gradient vanishes in the end. Training stops, there is no stationary state, and the
+# noise of SGD is measured by the distance between two solutions ({doc}`/notebooks/fig03_sat_distance`). Above the
+# border some samples are always within the margin. Their forces depend on the batch, the weights of SGD never come to
+# rest, and the noise has a temperature ({doc}`/notebooks/fig01_vanilla`). Before you apply either measure to your own
+# data, find out on which side you are: a linear program answers for the data and features at hand.
+#
 # :::{admonition} What was found
 # :class: found
 # - The threshold is $\alpha_c =$ {glue:text}`at_one` at $\Delta=1$ and {glue:text}`at_half` at $\Delta=1/2$.

@@ -205,6 +205,18 @@ glue("most_of", observables[most[0]])
 # gradient over the batch does in practice. Multiplying the ridge by $b$ does the same, and slows training down by that
 # factor.
 #
+# ## How far the argument goes
+#
+# The argument uses two facts about summed gradients: the mean weight of a sample in the gradient is $b$, and the noise
+# of a step vanishes with $dt$. The first holds for every sampling. The second holds if batches are forgotten after a
+# number of steps. At a fixed persistence $\tau$ the batch is remembered for a fixed time, however small the steps, and
+# its noise stays: p-SGD with a vanishing learning rate does not become gradient descent at any ridge. Momentum changes
+# the path to the minimum and not the minimum. Without a ridge there is nothing to shift, and a batch then only slows
+# training down by the factor $b$ ({doc}`/notebooks/sum_or_mean` tests this).
+#
+# One observable or one batch size whose difference in the lower panel stayed finite as $dt$ vanished would contradict
+# it.
+#
 # :::{admonition} What was found
 # :class: found
 # - SGD at a small learning rate converges to the minimum of GD with ridge $\lambda/b$: paired by data set, their

@@ -44,9 +44,9 @@
 # {glue:text}`off-stiff-langevin` for Langevin descent. Bars are two standard errors.
 # ```
 #
-# The gradient is here the *mean* over the batch, so all three algorithms descend the same loss on average. We choose
-# the temperature of Langevin descent such that the chord of its FDT plot, $T_\mathrm{int}$, equals that of SGD in
-# linear response. The total noise is then the same, but it is distributed differently over the modes.
+# The gradient is here the mean over the batch, so all three algorithms descend the same loss on average. We choose the
+# temperature of Langevin descent such that the chord of its FDT plot, $T_\mathrm{int}$, equals that of SGD in linear
+# response: the total noise is then the same, and its distribution over the modes differs.
 #
 # In the right panel we project the weights of many replicas of a small network on the eigenvectors of its mean Hessian.
 # A mode of stiffness $a$ with the variance $\langle x^2\rangle$ has the temperature $a\langle x^2\rangle$.
@@ -123,9 +123,9 @@
 # ## What this means in practice
 #
 # In a model like this you may describe the noise of SGD as Gaussian, but with the covariance of the gradients, which
-# changes with the weights. White noise of one temperature heats soft directions too much and stiff ones too little, and
-# it does not vanish with the loss, so it cannot describe the end of training. Testing single gradients for normality
-# says little about such a model; measure their covariance instead.
+# changes with the weights. White noise of one temperature heats soft directions too much and stiff ones too little,
+# and it does not vanish with the loss. Testing single gradients for normality says little about such a model; measure
+# their covariance instead.
 #
 # :::{admonition} What was found
 # :class: found

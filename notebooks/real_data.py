@@ -19,10 +19,9 @@
 # why a Gaussian mixture fitted to the data predicts a wrong number.
 # :::
 #
-# The paper studies two Gaussian clouds, and so does the rest of this book. Here the data are real: the 1,797
-# handwritten digits of scikit-learn {cite:p}`pedregosa2011scikit`, five or more against less, and its 569 cases of
-# breast cancer, benign against malignant. (Both come with the package: `pip install scikit-learn`.) All runs share the
-# data and differ in their start and their batches; error bars are their spread.
+# The data of the paper are two Gaussian clouds. Here they are real: the 1,797 handwritten digits of scikit-learn
+# {cite:p}`pedregosa2011scikit`, five or more against less, and its 569 cases of breast cancer, benign against
+# malignant. All runs share the data and differ in their start and their batches; error bars are their spread.
 #
 # ```{glue:figure} real-fdt
 # ---
@@ -45,8 +44,7 @@
 # | persistence | {glue:text}`off-persistence-0` | {glue:text}`off-persistence-1` | {glue:text}`off-persistence-2` |
 #
 # Real data order the three algorithms as the model does: shuffled epochs are the coldest, persistent batches the
-# hottest. The lines have no free parameter: they are the linear response of the model with its Hessian and noise
-# replaced by those of the data.
+# hottest. The lines have no free parameter.
 #
 # ## Batch size, persistence, learning rate
 #
@@ -71,24 +69,22 @@
 # Dotted: linear response of the model with the $\alpha$ and $\Delta$ of the data.
 # ```
 #
-# The dotted lines are what one gets by fitting the model to the data. The factor by which the temperature of the data
-# differs from that depends on the batch size: from $b=0.1$ to 0.8 it goes from {glue:text}`mixture-sum-digits` with the
-# sum and from {glue:text}`mixture-mean-digits` with the mean on digits, and from {glue:text}`mixture-sum-breast` and
-# from {glue:text}`mixture-mean-breast` on breast cancer. The fit assumes many samples, Gaussian noise, and the same
-# noise in every direction. Two kinds of Gaussian surrogates tell which assumption fails. Both have as many samples as
-# the real set, and its mean. One has the variance $\Delta$ in every direction, the other the full covariance. For the
-# sum at $b=0.1$:
+# The dotted lines are the model fitted to the data. Their error depends on the batch size: true over fitted goes, from
+# $b=0.1$ to 0.8, from {glue:text}`mixture-sum-digits` with the sum and from {glue:text}`mixture-mean-digits` with the
+# mean on digits, and from {glue:text}`mixture-sum-breast` and from {glue:text}`mixture-mean-breast` on breast cancer.
+# The fit assumes many samples, Gaussian noise, and the same noise in every direction. Gaussian surrogates with as many
+# samples as the real set, and its mean, tell which assumption fails. One has the variance $\Delta$ in every direction,
+# the other the full covariance. For the sum at $b=0.1$:
 #
 # | true temperature over that of | fitted model | isotropic surrogate | surrogate with full covariance |
 # |---|---|---|---|
 # | digits | {glue:text}`mixture-digits` | {glue:text}`isotropic-digits` | {glue:text}`anisotropic-digits` |
 # | breast cancer | {glue:text}`mixture-breast` | {glue:text}`isotropic-breast` | {glue:text}`anisotropic-breast` |
 #
-# On digits only the full covariance brings the ratio close to one: the assumption that fails is that of isotropic
-# noise. On breast cancer the fitted model comes close at this batch size because two errors compensate each other. The
-# isotropic surrogate differs from the fitted model only in its finite number of samples, and that alone changes the
-# ratio. The full covariance does not restore it; what remains is probably the shape of the distribution, which is not
-# Gaussian.
+# On digits only the full covariance brings the ratio close to one: the noise is not the same in every direction. On
+# breast cancer the fitted model comes close at this batch size because two errors compensate each other. The finite
+# number of samples, which is all that sets the isotropic surrogate apart from the fitted model, changes the ratio, and
+# the full covariance does not restore it. What remains is probably due to a distribution that is not Gaussian.
 #
 # ## A temperature for every mode
 #
@@ -122,21 +118,19 @@
 # | shuffling | {glue:text}`modes-digits-shuffling` | {glue:text}`half-digits-shuffling` |
 # | persistence | {glue:text}`modes-digits-persistence` | {glue:text}`half-digits-persistence` |
 #
-# The deviations with shuffling and persistence have opposite signs, and a common cause explains at least part of both.
-# Linear response neglects that the force of a sample depends on when this sample was last used. With replacement the
-# draws are independent, and nothing of the kind is neglected. A sample of a persistent batch has been in it for a
-# while, the weights have moved to fit it, and its force is weaker than average. A shuffled sample is drawn after a
-# pause, and its force is stronger than average. In runs on the digits the mean square of $\ell'$ in the batch, over
-# that of all samples, is {glue:text}`own-replacement` with replacement, {glue:text}`own-shuffling` with shuffling and
+# The deviations with shuffling and persistence have opposite signs, and a common cause explains at least part of both:
+# the force of a sample depends on when it was last used, which linear response neglects. While a sample stays in a
+# persistent batch, the weights fit it, and its force weakens. A shuffled sample is drawn after a pause, and its force
+# is stronger than average. In runs on the digits the mean square of $\ell'$ in the batch, over that of all samples, is
+# {glue:text}`own-replacement` with replacement, {glue:text}`own-shuffling` with shuffling and
 # {glue:text}`own-persistence` with persistence. The effect is of relative order $dt$ with shuffling and $b\tau$ with
-# persistence. It is smaller when both are halved (right column).
+# persistence, and is smaller when both are halved (right column).
 #
 # ## Separable data
 #
 # With enough random features the samples can be separated. We then train without a ridge until the paper's rule stops
-# both replicas. Distance falls where the fraction of support vectors grows, as in the paper's Fig. 4. Breast cancer at
-# $b=0.5$ is an exception: its 100 samples are so easy that a batch is now and then satisfied by chance, and a replica
-# stops early, at a much larger loss.
+# both replicas. Distance falls where the fraction of support vectors grows, as in the paper's Fig. 4, except on breast
+# cancer at $b=0.5$: there a batch is now and then satisfied by chance, and a replica stops early.
 #
 # ```{glue:figure} real-separable
 # ---
@@ -164,21 +158,19 @@
 # | separable: persistence lowers the support vectors | {glue:text}`support-digits` | {glue:text}`support-breast` |
 #
 # In brackets is the least certain of the measured cases: ratios of temperatures (at twice the learning rate, at the
-# maximum over either end, at twice the persistence, at lags 0.1 to 0.3 over 1 to 2.5), the norm over the predicted one,
-# and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors by Student's $t$.
-# The plot of vanilla SGD is straight if the ratio of its slopes is not above one. Linear response predicts
-# {glue:text}`bend-digits` for digits and {glue:text}`bend-breast` for breast cancer, and {glue:text}`bend-model` at the
-# parameters of the paper's Fig. 1: no plot is quite straight, and that of the model is the straightest. For the norm,
-# which should be one, the table has the number alone, and the box below the verdict. On breast cancer the distance is
-# left open by $b=0.5$, where replicas stop early. The ridge $\lambda/b$ is our explanation of the paper's gap between
-# SGD and GD ({doc}`/notebooks/fig08_vanishing_step`).
+# maximum over either end, at twice the persistence), of slopes at lags 0.1 to 0.3 over 1 to 2.5, of the norm over the
+# predicted one, and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors
+# by Student's $t$; for the norm the verdict is in the box below. A straight plot has no ratio of slopes above one.
+# Linear response predicts {glue:text}`bend-digits` for digits and {glue:text}`bend-breast` for breast cancer, and
+# {glue:text}`bend-model` at the parameters of the paper's Fig. 1: no plot is quite straight. The ridge $\lambda/b$ is
+# our explanation of the paper's gap between SGD and GD ({doc}`/notebooks/fig08_vanishing_step`).
 #
 # ## What this means in practice
 #
 # `sn.linear_response` predicts the temperature of vanilla SGD on your data without a run, to a few per cent here; for
 # persistent batches it is less accurate. A mixture with two numbers does not, unless your features are white. A
-# temperature measured with replacement says nothing about a data loader that shuffles. {doc}`/book/your_data` does all
-# this in ten lines.
+# temperature measured with replacement says nothing about a data loader that shuffles. {doc}`/book/your_data` measures
+# yours.
 #
 # :::{admonition} What was found
 # :class: found
@@ -186,22 +178,22 @@
 #   {glue:text}`vanilla-breast` on breast cancer, shuffled {glue:text}`shuffled-digits` and
 #   {glue:text}`shuffled-breast`, persistent with $\tau=2$ {glue:text}`persistent-digits` and
 #   {glue:text}`persistent-breast`.
-# - Every mode of the Hessian has a temperature of its own. Linear response with the empirical Hessian and noise
-#   predicts it: measured over predicted, averaged over the modes, is {glue:text}`modes-digits-replacement` on digits.
-# - The temperature of the digits is {glue:text}`mixture-digits` times that of a Gaussian mixture with the same $\alpha$
-#   and $\Delta$ for the sum at $b=0.1$, and less for larger batches. Gaussian data with their covariance come close.
+# - Linear response with the empirical Hessian and noise predicts the temperature of every mode: measured over
+#   predicted, averaged over the modes, is {glue:text}`modes-digits-replacement` on digits.
+# - The temperature of the digits is {glue:text}`mixture-digits` times that of the fitted mixture for the sum at
+#   $b=0.1$, and less for larger batches. Gaussian data with their covariance come close.
 # :::
 #
 # ## How it was made
 #
-# Random ReLU features {cite:p}`rahimi2007random` let us choose the number $N$ of features, and with it $\alpha=P/N$. We
-# take $(Wx)_+$ with a Gaussian matrix $W$, standardise each feature, and divide by the length of the mean of
-# $y_\mu x_\mu$. The clouds are then at the distance one from the origin, as in the model, so that $dt$, $\lambda$ and
-# temperatures have the same units as everywhere in this book. The variance of $y_\mu x_\mu$ around its mean, averaged
-# over the features, is $\Delta$: {glue:text}`digits-delta` for {glue:text}`digits-samples` digits with
+# Random ReLU features {cite:p}`rahimi2007random` let us choose the number $N$ of features, and with it $\alpha=P/N$.
+# We take the positive part of random Gaussian combinations of the measurements, standardise each feature, and divide
+# by the length of the mean of $y_\mu x_\mu$. The clouds are then at the distance one from the origin, as in the model,
+# and $dt$, $\lambda$ and temperatures have the units of the rest of the book. The variance of $y_\mu x_\mu$ around its
+# mean, averaged over the features, is $\Delta$: {glue:text}`digits-delta` for {glue:text}`digits-samples` digits with
 # {glue:text}`digits-features` features, {glue:text}`breast-delta` for {glue:text}`breast-samples` cases with
-# {glue:text}`breast-features`. Both sets have $\alpha=6$, as in the paper's Fig. 1. Try your own values, for example
-# `make notebook NAME=real_data ARGS="-p persistences 0.5,5"`.
+# {glue:text}`breast-features`. Both sets come with scikit-learn and have $\alpha=6$, as in the paper's Fig. 1. Try
+# your own values, for example `make notebook NAME=real_data ARGS="-p persistences 0.5,5"`.
 
 # %% tags=["parameters"]
 profile = "standard"
