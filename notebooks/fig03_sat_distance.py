@@ -229,7 +229,7 @@ glue(
 # *is* vanilla SGD.
 #
 # For your own networks: the two runs must share data and start, and differ in their batches only. Stop both by the
-# same rule.
+# same rule, and quote it with the distance.
 #
 # :::{admonition} What was found
 # :class: found

@@ -203,8 +203,8 @@ for name in "dc":
 #
 # A low count by itself does not make a solution better. It is taken at the end of training, and a run that goes on for
 # longer loses more support vectors. Two counts can be compared if both runs have stopped by the same rule, and even
-# then the noisier run has trained for longer. Read {doc}`/notebooks/robustness` before you conclude from a count that
-# a solution is wide.
+# then the noisier run has trained for longer. The safest comparison is at equal loss. Read
+# {doc}`/notebooks/robustness`, which makes it, before you conclude from a count that a solution is wide.
 #
 # :::{admonition} What was found
 # :class: found

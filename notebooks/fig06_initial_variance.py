@@ -293,6 +293,8 @@ claim(
 # Do not carry this over to separable data without a ridge. If there are fewer samples than features, $\alpha<1$, the
 # weights have components on which no sample acts, and these keep their initial values for ever. Two replicas must then
 # begin at the same point, and their final distance is measured from there ({doc}`/notebooks/fig03_sat_distance`).
+# Neither does it say how long a run has to be: a temperature is stationary only after all modes have relaxed, the
+# softest last.
 #
 # **The value 0.05 is not the temperature that Appendix A of the paper defines**, a slope at lags beyond $b\tau$. At
 # $b\tau$ the slope is {glue:text}`beyond` and rising, {glue:text}`farther` at twice that lag. It is 0.05 only at the

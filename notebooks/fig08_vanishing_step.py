@@ -241,7 +241,7 @@ claim(
 #
 # An experiment that compares SGD and GD at the same ridge therefore compares two loss functions. The difference of
 # their test errors at a small learning rate is no sign of a benefit of noise: gradient descent with ridge $\lambda/b$
-# has the same error. To see the effect of the noise alone, compare SGD with that.
+# has the same error in that limit. To see the effect of the noise alone, compare SGD with that.
 #
 # :::{admonition} What was found
 # :class: found

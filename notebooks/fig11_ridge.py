@@ -215,7 +215,8 @@ glue("most_of", observables[most[0]])
 # training down by the factor $b$ ({doc}`/notebooks/sum_or_mean` tests this).
 #
 # One observable or one batch size whose difference in the lower panel stayed finite as $dt$ vanished would contradict
-# it.
+# the argument. {doc}`/notebooks/fig08_vanishing_step` takes two rates to zero at one batch size, and what is left
+# there is a few per cent of the gap.
 #
 # :::{admonition} What was found
 # :class: found

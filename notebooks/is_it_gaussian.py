@@ -61,9 +61,9 @@
 # weights it is {glue:text}`stiff-over-soft-gaussian`. For these second
 # moments, the covariance of the noise matters and the rest of its distribution does not.
 #
-# The hottest modes lie above the line. The line uses the Hessian at the minimum, the points use the mean Hessian of the
-# run. The latter is softer, because samples enter and leave the margin as the weights fluctuate, and this moves the
-# points to the left.
+# The hottest modes lie above the line. The line uses the Hessian at the minimum, the points the mean Hessian of the
+# run, which is softer, because samples enter and leave the margin as the weights fluctuate. This moves the points to
+# the left.
 #
 # ## The noise vanishes with the loss
 #

@@ -406,9 +406,9 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 # In the others, below the border, the measured rate differs from that of the softest mode alone by
 # {glue:text}`fade-below` per cent. Linear response, in which all modes are known, gives {glue:text}`fade-linear` per
 # cent over the same lags where the slope has a limit: stiffer modes are still there. At infinite lag only the softest
-# mode is left, and the slope tends to its temperature. In practice no run gets there: at three times these lags linear
-# response still gives {glue:text}`fade-linear-later` per cent, and by then the correlation is at most
-# {glue:text}`fade-left` of its value at lag zero.
+# mode is left, and the slope tends to its temperature. No run gets there: at three times these lags linear response
+# still gives {glue:text}`fade-linear-later` per cent, and by then the correlation is at most {glue:text}`fade-left` of
+# its value at lag zero.
 #
 # **In practice, at lags that a run can reach,** the slope is not at its limit, even where there is one. For short
 # memory $b\tau$ it rises, passes through a broad maximum and falls slowly. The estimator `effective_temperature` looks
@@ -454,13 +454,12 @@ glue("above-limit", " to ".join(ends))
 # %% [markdown]
 # A change is excluded for {glue:text}`change-excluded`, shown for {glue:text}`change-shown`, and neither for
 # {glue:text}`change-not`. An exclusion that is close is not certain: the scatter of a tail is larger than its quoted
-# error, as {doc}`/notebooks/calibration` measures where the answer is known. Where no change is seen the lags lie on
-# the maximum. This is not the plateau: in linear response, whose limit we know, the slope over the same last ten points
-# is {glue:text}`above-limit` times that limit. Where a change is shown, the slope of the last points depends on where
-# the run ends, and the paper's temperatures there are properties of the window. {doc}`/notebooks/fig02_persistent`
-# gives the growth of the slope between 2 and $4\,b\tau$ and between 5 and $10\,b\tau$ for each choice;
-# {doc}`/notebooks/fig05_reading_temperature` shows why agreement between the last 5, 10 and 15 points does not
-# demonstrate a plateau.
+# error ({doc}`/notebooks/calibration`). Where no change is seen the lags lie on the maximum. This is not the plateau:
+# in linear response, whose limit we know, the slope over the same last ten points is {glue:text}`above-limit` times
+# that limit. Where a change is shown, the slope of the last points depends on where the run ends, and the paper's
+# temperatures there are properties of the window. {doc}`/notebooks/fig02_persistent` gives the growth of the slope
+# between 2 and $4\,b\tau$ and between 5 and $10\,b\tau$ for each choice; {doc}`/notebooks/fig05_reading_temperature`
+# shows why agreement between the last 5, 10 and 15 points does not demonstrate a plateau.
 #
 # ## The chord exists in every stationary state
 #

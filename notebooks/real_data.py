@@ -89,8 +89,7 @@
 # ## A temperature for every mode
 #
 # A mode of stiffness $a$ on which the batches exert a force of variance $\sigma^2$ has the temperature
-# $dt\,\sigma^2/(2-a\,dt)$ in linear response. We measure it as $a$ times the variance of the weights along the
-# eigenvector.
+# $dt\,\sigma^2/(2-a\,dt)$ in linear response. We measure $a$ times the variance of the weights along the eigenvector.
 #
 # ```{glue:figure} real-modes
 # ---
@@ -159,18 +158,16 @@
 #
 # In brackets is the least certain of the measured cases: ratios of temperatures (at twice the learning rate, at the
 # maximum over either end, at twice the persistence), of slopes at lags 0.1 to 0.3 over 1 to 2.5, of the norm over the
-# predicted one, and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors
-# by Student's $t$; for the norm the verdict is in the box below. A straight plot has no ratio of slopes above one.
-# Linear response predicts {glue:text}`bend-digits` for digits and {glue:text}`bend-breast` for breast cancer, and
-# {glue:text}`bend-model` at the parameters of the paper's Fig. 1: no plot is quite straight. The ridge $\lambda/b$ is
-# our explanation of the paper's gap between SGD and GD ({doc}`/notebooks/fig08_vanishing_step`).
+# predicted one, and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors.
+# A straight plot has no ratio of slopes above one; linear response predicts {glue:text}`bend-digits` for digits,
+# {glue:text}`bend-breast` for breast cancer, and {glue:text}`bend-model` at the parameters of the paper's Fig. 1. For
+# the ridge see {doc}`/notebooks/fig08_vanishing_step`; its verdict is in the box below.
 #
 # ## What this means in practice
 #
-# `sn.linear_response` predicts the temperature of vanilla SGD on your data without a run, to a few per cent here; for
-# persistent batches it is less accurate. A mixture with two numbers does not, unless your features are white. A
-# temperature measured with replacement says nothing about a data loader that shuffles. {doc}`/book/your_data` measures
-# yours.
+# `sn.linear_response` predicts the temperature of vanilla SGD on your data without a run, to a few per cent here. A
+# mixture with two numbers does not, unless your features are white. A temperature measured with replacement says
+# nothing about a data loader that shuffles. {doc}`/book/your_data` measures yours.
 #
 # :::{admonition} What was found
 # :class: found

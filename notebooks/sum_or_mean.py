@@ -22,13 +22,11 @@
 # The paper finds that noise is highest for batches of intermediate size, in three measurements: the temperature of
 # vanilla SGD, that of p-SGD, and the distance at which two replicas stop. Its gradient is the *sum* over the batch. In
 # practice one takes the *mean*, and expects a temperature proportional to learning rate over batch size, which has no
-# maximum {cite:p}`jastrzebski2017three,sclocchi2024regimes`. Does the maximum survive the change of convention? And
-# what about the other effect that we traced to the sum, the gap between SGD and GD at a vanishing learning rate
-# ({doc}`/notebooks/fig08_vanishing_step`)?
+# maximum {cite:p}`jastrzebski2017three,sclocchi2024regimes`. Does the maximum survive the change of convention? Does
+# the gap between SGD and GD at a vanishing learning rate ({doc}`/notebooks/fig08_vanishing_step`)?
 #
-# As temperature we take the chord $T_\mathrm{int}$ of the whole FDT plot ({doc}`/notebooks/temperature`): half the
-# squared distance of two stationary replicas over the integrated response. It needs no window of lags, and it exists
-# for p-SGD too.
+# As temperature we take the chord $T_\mathrm{int}$ of the whole FDT plot ({doc}`/notebooks/temperature`), which needs
+# no window of lags and exists for p-SGD too.
 #
 # ```{glue:figure} sum-or-mean
 # ---
@@ -49,8 +47,8 @@
 # ```
 #
 # Linear response leaves out terms of relative order $dt$ and, with persistence, $b\tau\Delta$ for the sum and
-# $\tau\Delta$ for the mean. This is how far it is off from the theory, in per cent, from the lowest to the highest of
-# the four batch fractions:
+# $\tau\Delta$ for the mean. It is off from the theory, from the lowest to the highest of the four batch fractions, in
+# per cent, by:
 #
 # | | sum | mean |
 # |---|---|---|
@@ -61,7 +59,7 @@
 # ## Where the maximum comes from
 #
 # A step of SGD moves a mode of stiffness $a$ by $-dt\,(a\,x+\xi)$, where the force $\xi$ of the sampling noise has a
-# variance $\sigma^2(a)$ and no memory. Its stationary variance is $dt\,\sigma^2/2a$ for a small learning rate, its
+# variance $\sigma^2(a)$ and no memory. For a small learning rate its stationary variance is $dt\,\sigma^2/2a$, and its
 # static response $1/a$. The force is built of the same vectors as the Hessian, so $\sigma^2(a)\propto a-\lambda$
 # ({doc}`/notebooks/vanilla_modes`). Then $\langle(a-\lambda)/a\rangle/\langle1/a\rangle=1/\langle1/a\rangle-\lambda$,
 # which the equation for the static response $V$ turns into a closed form:
@@ -72,13 +70,13 @@
 # \mathrm{var}(s) = \begin{cases} b(1-b) & \text{sum}\\ (1-b)/b & \text{mean.}\end{cases}
 # $$ (eq-mean-temperature)
 #
-# Here $\mathrm{var}(s)$ is the variance of the weight of a sample in the gradient, which is 0 or 1 for the sum and 0 or
-# $1/b$ for the mean; $\langle\ell'^2\rangle$ and the static response $V$ belong to the minimum at the ridge $\lambda/b$
-# for the sum and at $\lambda$ for the mean. With the mean only $\mathrm{var}(s)$ depends on $b$. The temperature then
-# decreases with $b$, and for small batches it is proportional to $dt/b$, learning rate over batch size. The maximum of
-# the sum results from two competing effects: as $b$ falls, the relative fluctuation of the batch grows while the whole
-# gradient becomes smaller. The slope of the FDT plot at short lags weights the modes differently. It has the same form
-# without the factor $1+\Delta V$, and the same dependence on $b$ for the mean.
+# Here $\mathrm{var}(s)$ is the variance of the weight of a sample in the gradient, which is 0 or 1 for the sum and 0
+# or $1/b$ for the mean; $\langle\ell'^2\rangle$ and $V$ belong to the minimum at the ridge $\lambda/b$ for the sum and
+# at $\lambda$ for the mean. With the mean only $\mathrm{var}(s)$ depends on $b$: the temperature decreases with $b$,
+# and for small batches it is proportional to $dt/b$, learning rate over batch size. The maximum of the sum results
+# from two competing effects: as $b$ falls, the relative fluctuation of the batch grows while the whole gradient
+# becomes smaller. The slope of the FDT plot at short lags has the same form without the factor $1+\Delta V$, and the
+# same dependence on $b$ for the mean.
 #
 # With persistence the batch has a memory $b\tau$. If that is longer than a step and shorter than the relaxation time of
 # the weights, $dt$ in Eq. {eq}`eq-mean-temperature` becomes $2b\tau$:
@@ -103,26 +101,25 @@
 # ```
 #
 # Of the four batch sizes of {numref}`fig-persistent-map` the sum is hottest at $b=$ {glue:text}`map-peaks-sum` and the
-# mean at $b=$ {glue:text}`map-peaks-mean`. At long persistence the mean levels off at small $b$: at $\tau=4$ its
-# temperature at $b=0.1$ is {glue:text}`tie` times that at 0.2. By Eq. {eq}`eq-mean-persistent` an eight times longer
-# persistence makes the temperature eight times as high, but the theory goes beyond this weak-noise estimate. From
-# $\tau=0.5$ to 4 the factor at $b=0.4$ is {glue:text}`grown-sum-0.4` for the sum and {glue:text}`grown-mean-0.4` for
-# the mean, because the memory $b\tau$ becomes longer than the relaxation time of the weights. At $b=0.1$ it is
-# {glue:text}`grown-sum-0.1` for the sum, and only {glue:text}`grown-mean-0.1` for the mean: a sample with a weight of
-# ten is fitted while it is in the batch and then exerts no further force. Linear response neglects this, and is too
-# large by a factor {glue:text}`weak` at $b=0.1$ and $\tau=2$.
+# mean at $b=$ {glue:text}`map-peaks-mean`. At $\tau=4$ the mean levels off at small $b$: its temperature at $b=0.1$ is
+# {glue:text}`tie` times that at 0.2. Eq. {eq}`eq-mean-persistent`, an estimate for weak noise, makes the temperature
+# proportional to $\tau$. From $\tau=0.5$ to 4 it in fact grows by a factor {glue:text}`grown-sum-0.4` for the sum and
+# {glue:text}`grown-mean-0.4` for the mean at $b=0.4$, because the memory $b\tau$ becomes longer than the relaxation
+# time of the weights. At $b=0.1$ the factor is {glue:text}`grown-sum-0.1` for the sum, and only
+# {glue:text}`grown-mean-0.1` for the mean: a sample with a weight of ten is fitted while it is in the batch and then
+# exerts no further force. Linear response neglects this, and is too large by a factor {glue:text}`weak` at $b=0.1$ and
+# $\tau=2$.
 #
-# Learning rates need care here. With the mean, a single batch is stable only for $dt$ below $2b$ over the stiffness of
-# the stiffest mode of its summed loss, so small batches require small learning rates. Step by step, the mean at
-# $(dt,\lambda)$ *is* the sum at $(dt/b,b\lambda)$.
+# With the mean, a single batch is stable only for $dt$ below $2b$ over the stiffness of the stiffest mode of its
+# summed loss, so small batches require small learning rates. Step by step, the mean at $(dt,\lambda)$ *is* the sum at
+# $(dt/b,b\lambda)$.
 #
 # ## Without a ridge the gap closes
 #
 # We explain the different end points of SGD and GD as $dt\to0$ by the sum, which weakens the data relative to the
-# ridge. The paper remarks that phase retrieval behaves otherwise {cite:p}`mignacco2021stochasticity`. The explanation
-# makes two predictions that can fail: the gap must vanish at $\lambda=0$, where there is no ridge, and for the mean,
-# which does not change the balance. We test both at $\alpha=6$, $\Delta=1$, beyond $\alpha_c=$ {glue:text}`critical`,
-# so that the minimum is unique without a ridge.
+# ridge. The explanation makes two predictions that can fail: the gap must vanish at $\lambda=0$, and for the mean.
+# (The paper remarks that phase retrieval behaves otherwise {cite:p}`mignacco2021stochasticity`.) We test both at
+# $\alpha=6$, $\Delta=1$, beyond $\alpha_c=$ {glue:text}`critical`, so that the minimum is unique without a ridge.
 #
 # ```{glue:figure} ridge-gap
 # ---
@@ -148,10 +145,8 @@
 # If your library averages over the batch, the paper's maximum at intermediate batch sizes does not apply to you. In
 # this model a smaller batch is noisier, down to the smallest that we tried, $b=0.1$. For batches that are a small part
 # of the data the noise depends on learning rate over batch size. {cite:t}`sclocchi2024regimes` find the same for a
-# teacher-student perceptron and for deep networks, up to a batch size that grows with the number of samples. In these
-# terms the paper lowers the learning rate in proportion to the batch size. If your loss is a sum over the batch, the
-# batch size also changes the effective weight decay: two batch sizes with the same weight decay minimise different
-# functions.
+# teacher-student perceptron and for deep networks, up to a batch size that grows with the number of samples. If your
+# loss is a sum over the batch, two batch sizes with the same weight decay minimise different functions.
 #
 # :::{admonition} What was found
 # :class: found
@@ -167,9 +162,8 @@
 #
 # ## How it was made
 #
-# The only change is the argument `gradient="mean"`. On separable data we compare replicas where they stop, as in
-# {doc}`/notebooks/fig03_sat_distance`. Try your own values, for example `make notebook NAME=sum_or_mean ARGS="-p
-# batches 0.05,0.3 -p persistences 1"`.
+# The only change is the argument `gradient="mean"`. Try your own values, for example `make notebook NAME=sum_or_mean
+# ARGS="-p batches 0.05,0.3 -p persistences 1"`.
 
 # %% tags=["parameters"]
 profile = "standard"

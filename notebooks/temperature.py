@@ -72,8 +72,8 @@
 #   - {doc}`/notebooks/is_it_gaussian`, {doc}`/notebooks/calibration`
 # ```
 #
-# If you need one number, take the chord: it needs no window. This page begins with what a thermometer would read,
-# $T(\omega)$, and then asks how the paper's numbers relate to it.
+# If you need one number, take the chord: it needs no window. We begin with what a thermometer would read, $T(\omega)$,
+# and then ask how the paper's numbers relate to it.
 #
 # ## A temperature for each frequency
 #
@@ -96,10 +96,10 @@
 # $$ (eq-lorentzian)
 #
 # for small $dt$. For several modes $T(\omega)$ is the weighted mean of their temperatures, with the weight
-# $1/(a^2+\omega^2)$ for a mode of stiffness $a$. `sn.frequency_temperature` computes $T(\omega)$ from a run of either
-# engine. It exists in every stationary state and needs no choice of a window, only lags so long that the correlation
-# has reached its limit and the response has decayed. Here $C_n$ and $R_n$ come from `sn.solve_stationary`, which solves
-# the mean-field theory for the stationary state alone.
+# $1/(a^2+\omega^2)$ for a mode of stiffness $a$. It exists in every stationary state and needs no window, only lags so
+# long that the correlation has reached its limit and the response has decayed. `sn.frequency_temperature` computes it
+# from a run of either engine. Here $C_n$ and $R_n$ come from `sn.solve_stationary`, the mean-field theory of the
+# stationary state alone.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -229,10 +229,10 @@ networks = {  # one period within the lags that all waiting times have
 # %% [markdown]
 # ## A thermometer reads it
 #
-# What does the number mean? {cite:t}`cugliandolo1997energy` couple a small oscillator to a system out of equilibrium.
-# If the coupling is weak, the mean energy of the oscillator approaches $T(\omega_0)$, whatever the system. We do this
-# to networks in training, with many oscillators $y_i$ of several frequencies at once, each attached to a weight of its
-# own (the noise of the data is isotropic, so that a single weight is as good as a random direction),
+# {cite:t}`cugliandolo1997energy` couple a small oscillator to a system out of equilibrium. If the coupling is weak,
+# the mean energy of the oscillator approaches $T(\omega_0)$, whatever the system. We couple networks in training to
+# many oscillators $y_i$ of several frequencies at once, each attached to a weight of its own (the noise of the data is
+# isotropic, so a single weight is as good as a random direction),
 #
 # $$
 # \ddot y_i = -\omega_i^2 y_i + k_i(w_i-\bar w_i) ,\qquad \mathcal L \to \mathcal L - \sum_i k_i\,y_i w_i ,
@@ -240,8 +240,7 @@ networks = {  # one period within the lags that all waiting times have
 #
 # and move them by leapfrog steps of length $dt$; $\bar w_i$ is the mean of the weight before. With the mean of the
 # velocities before and after a step, the weak-coupling limit of $\langle\dot y^2\rangle$, twice the mean kinetic
-# energy, is {eq}`eq-frequency-temperature` exactly, sine included. At finite coupling an oscillator samples a band of
-# frequencies and reads
+# energy, is {eq}`eq-frequency-temperature` exactly, sine included. At finite coupling an oscillator reads
 #
 # $$
 # \langle\dot y^2\rangle = \int_{-\pi}^{\pi}\frac{d\theta}{2\pi}\,\frac{\sin^2\theta}{dt^2}\,
@@ -249,9 +248,8 @@ networks = {  # one period within the lags that all waiting times have
 # $$ (eq-reading)
 #
 # with the sums $\hat C$ of $C_n\cos n\theta$ over all lags and $\hat\chi$ of $dt\,R_ne^{in\theta}$. The theory
-# provides both, so we can compare at any coupling and correct for it. We use two couplings, at which an
-# oscillator loses {glue:text}`thermometer-weak` and {glue:text}`thermometer-strong` per cent of its amplitude in a unit
-# of phase.
+# provides both, so we can correct for the coupling. We use two couplings, at which an oscillator loses
+# {glue:text}`thermometer-weak` and {glue:text}`thermometer-strong` per cent of its amplitude in a unit of phase.
 
 # %%
 dials = np.array([0.5, 1.0, 2.0, 4.0])
@@ -519,11 +517,11 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # {glue:text}`thermometer-slow-weak` at the weaker coupling and {glue:text}`thermometer-slow-strong` at the stronger
 # one, and for vanilla SGD {glue:text}`thermometer-vanilla-strong`. The errors come from the scatter of the networks,
 # with {glue:}`thermometer-degrees` degrees of freedom. The largest of {glue:}`thermometer-readings` deviations from 1
-# is {glue:text}`thermometer-worst` standard errors; as many independent readings without any bias would have one as
-# large with a probability of {glue:text}`thermometer-chance` per cent. (The two couplings share data sets and batches,
-# and their readings are not independent.) At the two higher frequencies, where the readings are most accurate, they are
-# within {glue:text}`thermometer-off` per cent of 1. The stronger coupling itself moves
-# {eq}`eq-reading` by at most {glue:text}`thermometer-shift` per cent from $T(\omega_0)$.
+# is {glue:text}`thermometer-worst` standard errors; with as many independent unbiased readings that would have a
+# probability of {glue:text}`thermometer-chance` per cent. (The two couplings share data sets and batches, and are not
+# independent.) At the two higher frequencies, where the readings are most accurate, they are within
+# {glue:text}`thermometer-off` per cent of 1. The stronger coupling itself moves {eq}`eq-reading` by at most
+# {glue:text}`thermometer-shift` per cent from $T(\omega_0)$.
 #
 # ## Slopes and chords: other functionals of the same two functions
 #
@@ -535,42 +533,38 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # $$ (eq-fdt-curve)
 #
 # with the lag $t-t_w$ running along it. In equilibrium it is a straight line of slope $T$. Otherwise there are several
-# slopes: that of a **line** fitted to the curve over a window of lags, the paper's choice for vanilla SGD; that of its
-# **tail**, the last points before it ends, the paper's choice for p-SGD; and that of the **chord** from one end to the
-# other,
+# slopes: of a **line** fitted over a window of lags, the paper's choice for vanilla SGD; of the **tail**, the last
+# points, the paper's choice for p-SGD; and of the **chord** from one end to the other,
 #
 # $$
 # T_\mathrm{int} = \frac{C(t_w,t_w) - C(\infty)}{\chi(\infty)} = \frac{d^2/2}{\chi(\infty)},
 # $$ (eq-chord)
 #
-# with $d$ the distance between two stationary replicas. $T_\mathrm{int}$ is a mean of $T(\omega)$ over all frequencies,
-# because $C_0$ and $\chi(\infty)$ are integrals of $S$ and of $\chi''/\omega$. The **slope at one lag**, the *local
-# temperature*, is a quotient of derivatives at that lag, and no mean of $T(\omega)$: if the correlation decays more
-# slowly than the response, it formally has no limit at long lag ({doc}`/notebooks/plateau`). `sn.effective_temperature`
-# computes line, tail and chord, and refuses where the definition has no meaning: a line through a bent curve, a tail
-# whose slope still changes, a chord that has not ended. The window of lags is part of the number.
+# with $d$ the distance between two stationary replicas. $T_\mathrm{int}$ is a mean of $T(\omega)$ over all
+# frequencies, because $C_0$ and $\chi(\infty)$ are integrals of $S$ and of $\chi''/\omega$. The **slope at one lag**,
+# the *local temperature*, is a quotient of derivatives, and no mean of $T(\omega)$: if the correlation decays more
+# slowly than the response, it formally has no limit at long lag ({doc}`/notebooks/plateau`).
+# `sn.effective_temperature` computes line, tail and chord, and refuses a line through a bent curve, a tail whose slope
+# still changes, and a chord that has not ended.
 #
-# The paper's three numbers relate to {numref}`fig-frequencies` in three ways. The value 0.015 is close to $T(\omega)$
-# at all frequencies. The value 0.05 is a slope at short lags, and equals $T(\omega)$ at one high frequency only. The
-# value 0.2 lies above $T(\omega)$ at every frequency, whose maximum in the figure is {glue:text}`peak` for these
-# parameters: a slope at one lag is no mean of temperatures. The paper does not state its windows of lags. For p-SGD we
-# have chosen windows that give its values. The table above lists the slope of the theory over each window, and two
-# temperatures that need no window.
+# The paper's 0.015 is close to $T(\omega)$ at all frequencies. Its 0.05 is a slope at short lags, and equals
+# $T(\omega)$ at one high frequency only. Its 0.2 lies above $T(\omega)$ at every frequency, whose maximum in
+# {numref}`fig-frequencies` is {glue:text}`peak` for these parameters: a slope at one lag is no mean of temperatures.
+# The paper does not state its windows of lags; for p-SGD we have chosen windows that give its values. The table above
+# lists the slope of the theory over each window, and two temperatures that need none.
 #
-# For vanilla SGD the line over lags from 0 to 2.5, lag zero included, is the temperature that this book quotes, and it
-# comes from one run: {glue:text}`line-vanilla`, here, in the table and on the other pages. The chord
-# {glue:text}`chord-vanilla` and the temperature at frequency zero {glue:text}`zero-vanilla` are other functionals. The
-# chord gives all lags their weight, and frequency zero gives the softest and coldest modes the largest
-# ({doc}`/notebooks/vanilla_modes`). The circles of {numref}`fig-frequencies` are a second solution of the same theory,
-# without waiting times and with other random numbers. The line over the same window has the slope
-# {glue:text}`line-stationary` there. Window and estimator are the same; the difference, {glue:text}`line-difference`,
-# is {glue:text}`line-sigmas` of its standard errors.
+# For vanilla SGD this book quotes the line over lags from 0 to 2.5, lag zero included, and always from the same run:
+# {glue:text}`line-vanilla`. The chord {glue:text}`chord-vanilla` and the temperature at frequency zero
+# {glue:text}`zero-vanilla` weight the modes differently: frequency zero gives the softest and coldest the largest
+# weight ({doc}`/notebooks/vanilla_modes`). The circles of {numref}`fig-frequencies` are a second solution of the same
+# theory, with other random numbers. There the line over the same window has the slope {glue:text}`line-stationary`;
+# the difference, {glue:text}`line-difference`, is {glue:text}`line-sigmas` of its standard errors.
 #
 # :::{admonition} What was found
 # :class: found
-# - SGD has a temperature at each frequency, which theory and networks share. A weakly coupled oscillator reads it, to
-#   within {glue:text}`thermometer-off` per cent at the frequencies 2 and 4. For p-SGD at $b=0.3$ it goes at frequency
-#   zero from {glue:text}`zero-short` at $\tau=0.5$ to {glue:text}`zero-long` at $\tau=8$.
+# - SGD has a temperature at each frequency. A weakly coupled oscillator reads it, to within
+#   {glue:text}`thermometer-off` per cent at the frequencies 2 and 4. For p-SGD at $b=0.3$ it goes at frequency zero
+#   from {glue:text}`zero-short` at $\tau=0.5$ to {glue:text}`zero-long` at $\tau=8$.
 # - The paper's 0.015, 0.2 and 0.05 are slopes over windows of lags. Only the first is near $T(\omega)$ at all
 #   frequencies.
 # :::
