@@ -140,23 +140,20 @@ publish("reading", figure)
 
 # %% tags=["hide-input"]
 # Let the reader move the window of lags.
+# The third is the run of Fig. 6.
 third_size, third_rate = {
     "smoke": ({"paths": 500, "realisations": 4}, 0.05),
     "standard": ({"paths": 1000, "realisations": 12}, 0.01),
     "paper": ({"paths": 4000, "realisations": 12}, 0.01),
 }[profile]
-third = sn.sweep(
-    sn.solve_dmft,
-    [{"algorithm": sn.PersistentSGD(batch=0.3, persistence=2.0)}],
-    [seed],
-    fixed={
-        "problem": sn.Problem(alpha=8, delta=1.0, ridge=1.0),
-        "learning_rate": third_rate,
-        "duration": 7.0,
-        "waiting_times": np.arange(2.0, 6.0, 0.5).tolist(),
-    }
-    | third_size,
-).squeeze(("point", "seed"))
+third = solve(
+    sn.Problem(alpha=8, delta=1.0, ridge=1.0),
+    sn.PersistentSGD(batch=0.3, persistence=2.0),
+    third_rate,
+    6.5,
+    np.arange(0.0, 6.5, 0.5),
+    third_size,
+)
 third = third.isel(time=slice(None, None, round(0.05 / third_rate)))
 offered = [
     interactive.reading(

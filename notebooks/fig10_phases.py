@@ -85,7 +85,8 @@ def separable(alpha, delta, features, data_sets, seed):
     return xr.Dataset({"separable": ("data_set", np.array(found, dtype=float))})
 
 
-ratios = [0.85, 1.0, 1.15, 1.3]  # samples, over the critical number
+ratios = [0.85, 1.0, 1.15]  # samples, over the critical number
+ratios += [1.3] if profile == "smoke" else []  # for the small networks of that profile
 grid = [
     {"alpha": ratio * sn.critical_alpha(delta), "delta": delta}
     for delta in deltas

@@ -46,7 +46,7 @@ from sgdnoise.report import glue, publish
 plotting.use_style()
 size, rate = {
     "smoke": ({"features": 100, "realisations": 8}, 0.05),
-    "standard": ({"features": 500, "realisations": 24}, 0.02),
+    "standard": ({"features": 500, "realisations": 12}, 0.02),
     "paper": ({"features": 1000, "realisations": 50}, 0.01),
 }[profile]
 

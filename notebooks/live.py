@@ -72,7 +72,7 @@ plotting.use_style()
 theory_size, batches, persistences, epochs = {
     "smoke": ({"paths": 210, "realisations": 2}, (0.3,), (None, 2.0), (4,)),
     "standard": (
-        {"paths": 900, "realisations": 2},
+        {"paths": 600, "realisations": 2},
         (0.1, 0.2, 0.3, 0.5, 0.7, 0.9),
         (None, 0.5, 1.0, 2.0, 4.0),
         (10, 5, 4, 2),

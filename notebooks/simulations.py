@@ -42,7 +42,7 @@ from sgdnoise.report import glue, publish
 plotting.use_style()
 sizes, data_sets = {
     "smoke": ([100, 150, 200], [12, 10, 8]),
-    "standard": ([250, 500, 1000, 2000], [96, 48, 24, 16]),
+    "standard": ([200, 400, 800, 1600], [96, 48, 24, 12]),
     "paper": ([250, 500, 1000, 2000], [800, 400, 200, 100]),
 }[profile]
 
