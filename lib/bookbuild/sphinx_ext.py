@@ -58,6 +58,11 @@ CHANGES = {
     '<i class="fa-': ('<i aria-hidden="true" class="fa-', ICON),
     '<i class="{{ icon }}">': ('<i aria-hidden="true" class="{{ icon }}">', ICON),
 }
+LEGEND = 60  # a part of a drawing that is less high has no axes
+# Where panels stand: side by side, one below the other in a column of several, and in one alone.
+SIDES = {2: ["left", "right"], 3: ["left", "middle", "right"]}
+ROWS = {2: ["upper", "lower"], 3: ["upper", "middle", "lower"]}
+ALONE = {2: ["above", "below"], 3: ["above", "middle", "below"]}
 HERE = Path(__file__).resolve().parent
 OPENING, CLOSING = "([", ".,;:!?)]’”"
 
@@ -230,6 +235,28 @@ def open_box(self: Any, node: figure_box) -> None:
     self.body.append(f'<a class="card-box" href="{self.attval(node["to"])}">' if node["panel"] else figure)
 
 
+def places(views: list[tuple[int, ...]]) -> list[str]:
+    """Return where each part of a drawing stands, in the words of captions; a legend stands nowhere.
+
+    >>> places([(0, 0, 200, 40), (0, 40, 90, 90), (0, 130, 90, 90), (100, 40, 90, 180)])
+    ['', 'Upper left', 'Lower left', 'Right']
+    """
+    drawn = [view for view in views if view[3] > LEGEND]
+    columns: list[list[tuple[int, ...]]] = []
+    for view in sorted(drawn, key=lambda view: 2 * view[0] + view[2]):
+        x, _, width, _ = columns[-1][0] if columns else (0, 0, 0, 0)
+        if view[0] + view[2] / 2 < x + width:
+            columns[-1].append(view)
+        else:
+            columns.append([view])
+    named = {}
+    for side, column in zip(SIDES.get(len(columns), [""] * len(columns)), columns, strict=True):
+        rows = (ROWS if side else ALONE).get(len(column), [""] * len(column))
+        for row, view in zip(rows, sorted(column, key=lambda view: view[1]), strict=True):
+            named[view] = f"{row} {side}".strip().capitalize()
+    return [named.get(view, "") for view in views]
+
+
 def close_box(self: Any, node: figure_box) -> None:
     """End the box of a figure: on a phone its panels stand one below the other, each a view of the same file.
 
@@ -238,14 +265,14 @@ def close_box(self: Any, node: figure_box) -> None:
     uri = node["uri"]
     file = f"{self.builder.imgpath}/{self.builder.images.get(uri, '')}"
     parts = filter(None, noted(Path(self.builder.srcdir) / uri, "panels").split(","))
-    for number, part in enumerate(parts, 1):
-        x, y, width, height = map(int, part.split())
+    views = [tuple(map(int, part.split())) for part in parts]
+    for number, ((x, y, width, height), place) in enumerate(zip(views, places(views), strict=True), 1):
         look = f"aspect-ratio: {width} / {height}; max-width: {round(1.6 * width)}px"
         alt = self.attval(node["alt"]) if number == 1 or node["panel"] else ""
         view = f"{file}#svgView(viewBox({x},{y},{width},{height}))"
         image = f'<img class="panel" src="{view}" style="{look}" data-width="{width}" alt="{alt}"/>'
         if not node["panel"]:
-            self.body.append(f"<picture>{NOT_WIDE}{image}</picture>")
+            self.body.append(f'<span class="panel-place">{place}</span><picture>{NOT_WIDE}{image}</picture>')
         elif node["panel"] == f"panel-{number}":
             self.body.append(image)
     self.body.append("</a>" if node["panel"] else "</div>")
