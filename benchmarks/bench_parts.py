@@ -4,8 +4,9 @@
 
 Everything is processor time of one thread, the best of some repeats in turns. A Huber hinge whose width is never
 reached does the work of the squared hinge, but is a user's own class. The logistic loss is compared with the square
-loss, because the gradient of neither vanishes, and the difference with the time of its exponentials alone. Plain loops
-do what the functions of sgdnoise.vectors do, on the same data, compiled with leave to reorder sums.
+loss, because the gradient of neither vanishes, and the difference with the time of its exponentials and logarithms
+alone: slope and curvature of a sample share an exponential, its value is one more and a logarithm. Plain loops do what
+the functions of sgdnoise.vectors do, on the same data, compiled with leave to reorder sums.
 """
 
 import argparse
@@ -41,7 +42,11 @@ def in_turns(functions, repeats):
 
 
 def engines():
-    """The two engines, the first in both coordinates, and how many samples (or paths) a step looks at."""
+    """The two engines, the first in both coordinates, with the exponentials of the slopes and the values of a run.
+
+    A simulation works out slopes of batches (by samples: of all), and values of all samples at its start and its end;
+    the theory works out both for every path at every step.
+    """
     sgd, small = sn.SGD(0.3), {"realisations": 1, "progress": False}
 
     def run(loss, alpha, ridge):
@@ -54,9 +59,9 @@ def engines():
         return lambda: sn.solve_dmft(problem, sgd, 0.05, 0.05 * STEPS, paths=4000, waiting_times=[0.0], **small)
 
     return {
-        "simulation by features": (lambda loss: run(loss, 6, 1.0), 0.3 * 2400),
-        "simulation by samples": (lambda loss: run(loss, 0.5, 0.0), 200),
-        "theory": (theory, 3 * 4000),  # slope, curvature and value of every path
+        "simulation by features": (lambda loss: run(loss, 6, 1.0), np.float32, STEPS * 0.3 * 2400, 2 * 2400),
+        "simulation by samples": (lambda loss: run(loss, 0.5, 0.0), np.float64, STEPS * 200, 2 * 200),
+        "theory": (theory, np.float64, STEPS * 4000, (STEPS + 1) * 4000),
     }
 
 
@@ -68,18 +73,29 @@ def exponentials(x):
     return total
 
 
+@numba.njit(error_model="numpy")
+def logarithms(x):
+    total = 0.0
+    for i in range(x.size):
+        total += np.log(1 + x[i])
+    return total
+
+
 def losses(repeats):
     x = np.linspace(0, 3, 100_000)
-    one = in_turns({"exp": lambda: exponentials(x)}, repeats)["exp"] / x.size
+    single = x.astype(np.float32)
     rows = []
-    for engine, (make, samples) in engines().items():
-        found = in_turns({name: make(loss) for name, loss in LOSSES.items()}, repeats)
+    for engine, (make, kind, slopes, values) in engines().items():
+        work = {name: make(loss) for name, loss in LOSSES.items()}
+        work |= {np.float32: lambda: exponentials(single), np.float64: lambda: exponentials(x)}
+        found = in_turns(work | {"logarithms": lambda: logarithms(x)}, repeats)
+        alone = slopes * found[kind] + values * (found[np.float64] + found["logarithms"])
         rows.append(
             {
                 "engine": engine,
                 "own_over_squared_hinge": found["own"] / found["squared hinge"],
                 "logistic_over_square": found["logistic"] / found["square"],
-                "exponentials_over_square": 1 + STEPS * samples * one / found["square"],
+                "exponentials_over_square": 1 + alone / x.size / found["square"],
             }
         )
     return rows

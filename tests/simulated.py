@@ -10,18 +10,7 @@ from sgdnoise.simulation.plan import make_plan
 from sgdnoise.simulation.step import draw_start, streams
 from sgdnoise.vectors.lanes import aligned, pitch
 
-OPTIONS = {
-    "features": 30,
-    "replicas": 2,
-    "realisations": 1,
-    "seed": 0,
-    "waiting_times": (),
-    "stop_gradient": None,
-    "record_every": 1,
-    "loss_every": None,
-    "probes": 3,
-    "precision": "double",
-}
+OPTIONS = {"features": 30, "replicas": 2, "realisations": 1, "probes": 3, "precision": "double"}
 
 
 class Drawn(NamedTuple):

@@ -113,3 +113,8 @@ def test_the_logistic_loss_does_not_overflow():
     h = np.array([-1e4, -800.0, 800.0, 1e4])
     np.testing.assert_allclose(sn.logistic.value(h, 0.0), [1e4, 800.0, 0.0, 0.0])
     np.testing.assert_allclose(sn.logistic.slope(h, 0.0), [-1.0, -1.0, 0.0, 0.0])
+
+
+def test_the_logistic_loss_keeps_its_digits_where_it_is_tiny():
+    h = np.linspace(-40, 700, 5001)
+    np.testing.assert_allclose(sn.logistic.value(h, 0.3), np.logaddexp(0.0, 0.3 - h), rtol=1e-15)

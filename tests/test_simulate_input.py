@@ -1,5 +1,6 @@
 """Bad input is refused in one sentence before any work; odd input is pointed out; long runs can be interrupted."""
 
+import inspect
 import signal
 import subprocess
 import sys
@@ -89,15 +90,21 @@ def test_a_large_problem_is_within_its_memory():
     from sgdnoise.simulation.plan import make_plan
 
     runs = [(sn.PersistentSGD(0.3, tau), 0.05) for tau in (0.5, 1, 2, 4, 8)] * 2
-    options = {"realisations": 1, "seed": 0, "waiting_times": (), "stop_gradient": None, "probes": 8, "record_every": 1}
-    plan = make_plan(
-        sn.Problem(alpha=8), runs, 20.0, features=5000, replicas=2, loss_every=10, precision="auto", **options
-    )
-    assert plan.unit_bytes < 1e9
-    plan = make_plan(
-        sn.Problem(alpha=8), runs, 20.0, features=5000, replicas=2, loss_every=10, precision="double", **options
-    )
-    assert plan.unit_bytes < 2e9
+    options = {"features": 5000, "replicas": 2, "realisations": 1, "loss_every": 10}
+    assert make_plan(sn.Problem(alpha=8), runs, 20.0, **options).unit_bytes < 1e9
+    assert make_plan(sn.Problem(alpha=8), runs, 20.0, precision="double", **options).unit_bytes < 2e9
+
+
+def test_one_run_paired_runs_and_their_plan_have_the_same_options():
+    from sgdnoise.simulation.plan import make_plan
+
+    def options(function):
+        return {p.name: p.default for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
+
+    assert options(sn.simulate) == options(sn.simulate_paired)
+    assert options(make_plan).items() <= options(sn.simulate).items()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'featurs'"):
+        sn.simulate_paired(sn.Problem(alpha=3), [(sn.GD(), 0.1)], 1.0, featurs=30)
 
 
 @pytest.mark.endtoend

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sgdnoise import _checks, parts
+from sgdnoise.random import batches
 from sgdnoise.random.batches import Sampling
 from sgdnoise.random.processes import Chain, Epochs, Normal
 
@@ -356,6 +357,14 @@ def check_learning_rate(algorithm: Algorithm, learning_rate: object, ridge: floa
             f"alone makes the weights grow without bound, got {learning_rate!r}"
         )
     return dt
+
+
+def parts_of(algorithm: Algorithm, dt: float, ridge: float) -> tuple[Sampling, Update, float]:
+    """Return sampling process, update rule and noise of an algorithm at a learning rate; refuse what is none."""
+    sampling, update, noise = algorithm.sampling(dt), algorithm.update(dt, ridge), algorithm.noise(dt)
+    batches.check(sampling)
+    check_update(update)
+    return sampling, update, _checks.real(f"noise of {type(algorithm).__name__}", noise, at_least=0)
 
 
 def check_update(update: Any) -> None:

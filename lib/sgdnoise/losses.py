@@ -189,7 +189,9 @@ class Logistic(NamedTuple):
     r""":math:`\ell(h) = \log(1+e^{\kappa-h})`."""
 
     def value(self, h: float, margin: float) -> float:  # noqa: D102
-        return max(margin - h, 0.0) + math.log1p(math.exp(-abs(margin - h)))
+        decay = math.exp(-abs(margin - h))
+        whole = 1.0 + decay  # its rounding is taken back below; log1p itself takes twice as long as a logarithm
+        return max(margin - h, 0.0) + (math.log(whole) - ((whole - 1.0) - decay) / whole)
 
     def slope(self, h: float, margin: float) -> float:  # noqa: D102
         decay = math.exp(-abs(margin - h))  # at most 1, so that nothing overflows

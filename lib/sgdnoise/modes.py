@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdnoise.algorithms import Algorithm, Update
+from sgdnoise.algorithms import Algorithm, Update, parts_of
 from sgdnoise.random.batches import Covariance
 
 Array = NDArray[np.float64]
@@ -77,13 +77,14 @@ class Motion(NamedTuple):
 
 def motion_of(algorithm: Algorithm, dt: float, ridge: float) -> Motion:
     """Return how modes move under an algorithm whose batches have a known autocovariance."""
-    covariance = getattr(algorithm.sampling(dt), "covariance", None)
+    sampling, update, noise = parts_of(algorithm, dt, ridge)
+    covariance = getattr(sampling, "covariance", None)
     if not isinstance(covariance, Covariance):
         raise ValueError(
             "algorithm must have a sampling process with a known covariance (see sgdnoise.sampling) for a linear "
             f"response, got {algorithm!r}"
         )
-    return Motion(algorithm.update(dt, ridge), dt, ridge, covariance, algorithm.noise(dt))
+    return Motion(update, dt, ridge, covariance, noise)
 
 
 def stationary_covariance(modes: Modes, motion: Motion) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from sgdnoise import _checks
 from sgdnoise._machine import PROGRESS_FILE, someone_watches
 
 QUIET_SECONDS = 3.0  # short work says nothing
@@ -43,6 +44,8 @@ def bar(total: int, label: str, *, show: bool | None = None, unit: str = "step",
         Whether to draw it; ``None`` draws it on a terminal or in a notebook where the work takes more than a few
         seconds. A bar within a bar, or in a worker process, is then not drawn.
     """
+    if show is not None:
+        _checks.flag("progress", show)
     options = {"total": total, "initial": done, "desc": label, "unit": unit, "unit_scale": total >= 10_000}
     options |= {"miniters": 1, "mininterval": 0.2, "dynamic_ncols": True, "leave": False}
     inner = bool(getattr(tqdm, "_instances", ())) or multiprocessing.parent_process() is not None

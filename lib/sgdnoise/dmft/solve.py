@@ -13,14 +13,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from sgdnoise import _checks, results
-from sgdnoise.algorithms import Algorithm, check_learning_rate, check_update
+from sgdnoise.algorithms import Algorithm, check_learning_rate, parts_of
 from sgdnoise.dmft.causal import Solution, solve_causal
 from sgdnoise.dmft.iterative import Control, solve_iterative
 from sgdnoise.dmft.population import Population
 from sgdnoise.dmft.weights import Rule
 from sgdnoise.problem import Problem, check_problem
 from sgdnoise.progress import bar as progress_bar
-from sgdnoise.random import batches
 
 METHODS = ("causal", "iterative")
 
@@ -151,12 +150,8 @@ def solve_dmft(
     max_iterations = _checks.integer("max_iterations", max_iterations, at_least=1)
     control = Control(tolerance, damping, max_iterations)
     _checks.flag("variance_reduction", variance_reduction)
-    if progress is not None:
-        _checks.flag("progress", progress)
-    process, update = algorithm.sampling(dt), algorithm.update(dt, problem.ridge)
-    batches.check(process)
-    check_update(update)
-    rule = Rule(update, dt, _checks.real(f"noise of {type(algorithm).__name__}", algorithm.noise(dt), at_least=0))
+    process, update, noise = parts_of(algorithm, dt, problem.ridge)
+    rule = Rule(update, dt, noise)
     needed = memory_needed(steps, paths, replicas, realisations, waiting.size)
     _checks.memory(needed, f"paths={paths} with {steps} steps and {waiting.size} waiting times")
 

@@ -40,7 +40,7 @@ from scipy.special import ndtri
 
 from sgdnoise import _checks, results
 from sgdnoise._threads import Share, share_out
-from sgdnoise.algorithms import Algorithm, check_update
+from sgdnoise.algorithms import Algorithm
 from sgdnoise.dmft.solve import ConvergenceError
 from sgdnoise.dmft.walk import Course, Law, Seen, new_room, walk
 from sgdnoise.linear_response import linear_response
@@ -183,13 +183,10 @@ def solve_stationary(
     seed = _checks.seed("seed", seed)
     memories = _checks.real("memories", memories, at_least=1)
     tolerance = _checks.real("tolerance", tolerance, above=0)
-    if progress is not None:
-        _checks.flag("progress", progress)
     linear = linear_response(problem, algorithm, learning_rate, duration)
     dt, lags = linear.learning_rate, linear.sizes["time"] - 1
     if algorithm.sampling(dt).partition():
         raise ValueError(f"algorithm must draw every sample alone for a stationary state, got {algorithm!r}")
-    check_update(algorithm.update(dt, problem.ridge))
     reach = _reach(linear, memories)
     if lags < reach:
         raise ValueError(

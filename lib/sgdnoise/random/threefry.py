@@ -29,34 +29,32 @@ def _mix(a: np.uint32, b: np.uint32, turn: np.uint32) -> tuple[np.uint32, np.uin
 
 
 @jit()
+def _even(a: np.uint32, b: np.uint32) -> tuple[np.uint32, np.uint32]:
+    """Four rounds."""
+    a, b = _mix(a, b, np.uint32(13))
+    a, b = _mix(a, b, np.uint32(15))
+    a, b = _mix(a, b, np.uint32(26))
+    return _mix(a, b, np.uint32(6))
+
+
+@jit()
+def _odd(a: np.uint32, b: np.uint32) -> tuple[np.uint32, np.uint32]:
+    """The next four."""
+    a, b = _mix(a, b, np.uint32(17))
+    a, b = _mix(a, b, np.uint32(29))
+    a, b = _mix(a, b, np.uint32(16))
+    return _mix(a, b, np.uint32(24))
+
+
+@jit()
 def threefry(k0: np.uint32, k1: np.uint32, c0: np.uint32, c1: np.uint32) -> tuple[np.uint32, np.uint32]:
-    """Two random words for the key ``(k0, k1)`` and the counter ``(c0, c1)``."""
+    """Two random words for the key ``(k0, k1)`` and the counter ``(c0, c1)``; the key is mixed in every four rounds."""
     k2 = np.uint32(PARITY ^ k0 ^ k1)
-    a, b = np.uint32(c0 + k0), np.uint32(c1 + k1)
-    a, b = _mix(a, b, np.uint32(13))
-    a, b = _mix(a, b, np.uint32(15))
-    a, b = _mix(a, b, np.uint32(26))
-    a, b = _mix(a, b, np.uint32(6))
-    a, b = np.uint32(a + k1), np.uint32(b + k2 + np.uint32(1))
-    a, b = _mix(a, b, np.uint32(17))
-    a, b = _mix(a, b, np.uint32(29))
-    a, b = _mix(a, b, np.uint32(16))
-    a, b = _mix(a, b, np.uint32(24))
-    a, b = np.uint32(a + k2), np.uint32(b + k0 + np.uint32(2))
-    a, b = _mix(a, b, np.uint32(13))
-    a, b = _mix(a, b, np.uint32(15))
-    a, b = _mix(a, b, np.uint32(26))
-    a, b = _mix(a, b, np.uint32(6))
-    a, b = np.uint32(a + k0), np.uint32(b + k1 + np.uint32(3))
-    a, b = _mix(a, b, np.uint32(17))
-    a, b = _mix(a, b, np.uint32(29))
-    a, b = _mix(a, b, np.uint32(16))
-    a, b = _mix(a, b, np.uint32(24))
-    a, b = np.uint32(a + k1), np.uint32(b + k2 + np.uint32(4))
-    a, b = _mix(a, b, np.uint32(13))
-    a, b = _mix(a, b, np.uint32(15))
-    a, b = _mix(a, b, np.uint32(26))
-    a, b = _mix(a, b, np.uint32(6))
+    a, b = _even(np.uint32(c0 + k0), np.uint32(c1 + k1))
+    a, b = _odd(np.uint32(a + k1), np.uint32(b + k2 + np.uint32(1)))
+    a, b = _even(np.uint32(a + k2), np.uint32(b + k0 + np.uint32(2)))
+    a, b = _odd(np.uint32(a + k0), np.uint32(b + k1 + np.uint32(3)))
+    a, b = _even(np.uint32(a + k1), np.uint32(b + k2 + np.uint32(4)))
     return np.uint32(a + k2), np.uint32(b + k0 + np.uint32(5))
 
 

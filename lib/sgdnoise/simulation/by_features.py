@@ -19,7 +19,19 @@ from sgdnoise.algorithms import Update
 from sgdnoise.parts import part
 from sgdnoise.simulation.plan import TOGETHER, Plan
 from sgdnoise.simulation.record import Log, write_loss
-from sgdnoise.simulation.state import Flags, Numbers, Objective, Rows, Start, Tangents, Vectors, clear_row, copy_row
+from sgdnoise.simulation.state import (
+    Flags,
+    Numbers,
+    Objective,
+    Rows,
+    Start,
+    Tangents,
+    Vectors,
+    clear_row,
+    copy_row,
+    descend,
+    total_loss,
+)
 from sgdnoise.vectors.lanes import Floating, aligned, lane_sum, lanes, load_lanes, padded
 from sgdnoise.vectors.rows import dot_strip, strip_of, sum_strip
 
@@ -91,20 +103,18 @@ class FeatureSpace(NamedTuple):
 
     def loss(self, c: int) -> float:
         """Loss of all samples, without ridge, of a column with full batches."""
-        total = 0.0
-        for sample in range(self.h.shape[1]):
-            total += self.objective.loss.value(self.h[c, sample], self.objective.margin)
-        return total
+        return total_loss(self.h[c], self.objective)
 
     def descend(self, c: int, update: Update, tangents: Tangents | None) -> None:
         """Take a step of column ``c`` and of its tangent vectors."""
-        _descend(c, update, self.vectors)
-        copy_row(self.vectors.x, c, self.w, c)
+        mine = self.vectors
+        descend(mine.x[c], mine.x_velocity[c], mine.x_gradient[c], update)
+        copy_row(mine.x, c, self.w, c)
         self.known[c] = False
         if tangents is not None:
-            first = c * tangents.x_probes.shape[0]
+            first, moved = c * tangents.x_probes.shape[0], tangents.vectors
             for t in range(first, first + tangents.live[c]):
-                _descend(t, update, tangents.vectors)
+                descend(moved.x[t], moved.x_velocity[t], moved.x_gradient[t], update)
 
     def record_loss(self, c: int, i: int, replica: int, at: int, log: Log) -> None:
         """Record the loss of a column now if all its pre-activations are known, else later with others."""
@@ -274,13 +284,6 @@ def _add_hessian(A: Floating, c: int, n: int, tangents: Tangents, block: Block) 
         for t in range(0, live, 2):
             mine = last - live + t
             sum_strip(A, rows, j, felt[mine], felt[mine + 1], gradient, (first + t, first + t + 1), j)
-
-
-@jit(fastmath={"contract"}, nogil=True)
-def _descend(i: int, update: Update, vectors: Vectors) -> None:
-    x, velocity, gradient = vectors.x[i], vectors.x_velocity[i], vectors.x_gradient[i]
-    for j in range(x.size):
-        x[j], velocity[j] = update.step(x[j], velocity[j], gradient[j])
 
 
 @jit(nogil=True)

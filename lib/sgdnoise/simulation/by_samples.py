@@ -16,7 +16,7 @@ from sgdnoise.algorithms import Update
 from sgdnoise.parts import part
 from sgdnoise.simulation.plan import Plan
 from sgdnoise.simulation.record import Log, write_loss
-from sgdnoise.simulation.state import Numbers, Objective, Rows, Start, Tangents, Vectors, clear_row
+from sgdnoise.simulation.state import Numbers, Objective, Rows, Start, Tangents, Vectors, clear_row, descend, total_loss
 from sgdnoise.vectors.lanes import STRIP_BYTES, Floating, aligned, lanes, padded
 from sgdnoise.vectors.rows import square_of_products, strip_of, sum_strip
 
@@ -62,18 +62,15 @@ class SampleSpace(NamedTuple):
 
     def loss(self, c: int) -> float:
         """Loss of all samples, without ridge."""
-        total = 0.0
-        for sample in range(self.samples):
-            total += self.objective.loss.value(self.vectors.y[c, sample], self.objective.margin)
-        return total
+        return total_loss(self.vectors.y[c, : self.samples], self.objective)
 
     def descend(self, c: int, update: Update, tangents: Tangents | None) -> None:
         """Take a step of column ``c`` and of its tangent vectors."""
-        _descend_both(c, update, self.vectors)
+        _descend(c, update, self.vectors)
         if tangents is not None:
             first = c * tangents.x_probes.shape[0]
             for t in range(first, first + tangents.live[c]):
-                _descend_both(t, update, tangents.vectors)
+                _descend(t, update, tangents.vectors)
 
     def record_loss(self, c: int, i: int, replica: int, at: int, log: Log) -> None:
         """Record the loss of a column; its pre-activations are always known."""
@@ -177,18 +174,6 @@ def _multiply(step: int, gram: Floating, vectors: Floating, chosen: Rows, active
 
 
 @jit(nogil=True)
-def _descend_both(i: int, update: Update, vectors: Vectors) -> None:
-    _descend(vectors.x[i], vectors.x_velocity[i], vectors.x_gradient[i], update)
-    _descend(vectors.y[i], vectors.y_velocity[i], vectors.y_gradient[i], update)
-
-
-@jit(fastmath={"contract"}, nogil=True)
-def _descend(x: Floating, velocity: Floating, gradient: Floating, update: Update) -> None:
-    """Take a step of one coordinate. For both in one loop the compiler cannot tell that six arrays do not overlap.
-
-    A velocity that stays as it is need not be read, if it comes first.
-    """
-    for j in range(x.size):
-        moved = update.step(x[j], velocity[j], gradient[j])
-        velocity[j] = moved[1]
-        x[j] = moved[0]
+def _descend(i: int, update: Update, vectors: Vectors) -> None:
+    descend(vectors.x[i], vectors.x_velocity[i], vectors.x_gradient[i], update)
+    descend(vectors.y[i], vectors.y_velocity[i], vectors.y_gradient[i], update)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgdnoise import _checks
 from sgdnoise._machine import available_memory, threads
-from sgdnoise.algorithms import Algorithm, Descent, PlainDescent, Update, check_learning_rate, check_update
+from sgdnoise.algorithms import Algorithm, Descent, PlainDescent, Update, check_learning_rate, parts_of
 from sgdnoise.problem import Problem, check_problem
-from sgdnoise.random import batches
+from sgdnoise.random.batches import Sampling
 from sgdnoise.vectors.lanes import padded, pitch
 
 PRECISIONS = ("auto", "single", "double")
@@ -28,7 +28,7 @@ class Run:
 
     algorithm: Algorithm
     rate: float
-    sampling: batches.Sampling
+    sampling: Sampling
     update: Update
     noise: float
     steps: int
@@ -145,16 +145,16 @@ def make_plan(
     runs: Sequence[tuple[Algorithm, float]],
     duration: float,
     *,
-    features: int | None,
-    replicas: int,
-    realisations: int,
-    seed: int,
-    waiting_times: Sequence[float],
-    stop_gradient: float | None,
-    record_every: int,
-    loss_every: int | None,
-    probes: int,
-    precision: str,
+    features: int | None = None,
+    replicas: int = 1,
+    realisations: int = 8,
+    seed: int = 0,
+    waiting_times: Sequence[float] = (),
+    stop_gradient: float | None = None,
+    record_every: int = 1,
+    loss_every: int | None = None,
+    probes: int = 8,
+    precision: str = "auto",
     directions: ArrayLike | None = None,
 ) -> Plan:
     """Check every argument and return the plan."""
@@ -235,12 +235,9 @@ def _make_run(
             raise ValueError(
                 f"waiting_times must be recorded times, multiples of record_every={every} steps of {dt:g}, got {time:g}"
             )
-    sampling, update = algorithm.sampling(dt), algorithm.update(dt, problem.ridge)
-    batches.check(sampling)
-    check_update(update)
+    sampling, update, noise = parts_of(algorithm, dt, problem.ridge)
     if isinstance(update, Descent) and update.momentum == 0:
         update = PlainDescent(update.rate, update.ridge)
-    noise = _checks.real(f"noise of {type(algorithm).__name__}", algorithm.noise(dt), at_least=0)
     return Run(algorithm, dt, sampling, update, noise, steps, waits)
 
 

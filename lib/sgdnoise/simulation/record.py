@@ -1,7 +1,7 @@
 """What is written down during training, in compiled code, and how it becomes the trace of a run."""
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,9 +13,19 @@ from sgdnoise.vectors.lanes import Floating
 from sgdnoise.vectors.rows import inner
 
 NEVER = 2**62
-NOTHING, CHEAP, ALL = range(3)
 NAMES = ["magnetization", "norm", "loss", "unsatisfied", "distance", "error"]
 TWO_TIMES = ["correlation", "integrated_response"]
+
+
+class Space(Protocol):
+    """What the recorder needs of either space."""
+
+    @property
+    def vectors(self) -> Vectors:
+        """Weights of all columns."""
+
+    def record_loss(self, c: int, i: int, replica: int, at: int, log: "Log") -> None:
+        """Record the loss of a column, now or later."""
 
 
 class Log(NamedTuple):
@@ -69,25 +79,32 @@ def new_log(plan: Plan, signals: Numbers) -> Log:
 
 
 @jit(nogil=True)
-def due(k: int, finish: bool, i: int, verdicts: Verdicts, log: Log) -> int:
-    """Return what of run ``i`` is written down at step ``k``: NOTHING, CHEAP observables, or ALL, its losses included.
+def record(k: int, finish: bool, i: int, space: Space, tangents: Tangents | None, verdicts: Verdicts, log: Log) -> None:
+    """Write down the observables of run ``i`` at step ``k`` if they are due; a run that diverged never is.
 
-    To ``finish``, what is not complete is written down in any case; a run that diverged never is.
+    To ``finish``, what is not complete is written down in any case. A run whose replicas have all stopped keeps its
+    values from then on.
     """
     replicas, resting = log.table.shape[2], True
     for c in range(i * replicas, (i + 1) * replicas):
         resting &= verdicts.state[c] != RUNNING
         if verdicts.state[c] >= GROWN:
-            return NOTHING
+            return
     if log.due[i] == NEVER or (log.due[i] != k and not finish):
-        return NOTHING
-    return ALL if finish or resting or k % log.loss_every == 0 or log.last[i] == k else CHEAP
+        return
+    at = log.place[i]
+    _write(k, i, at, space.vectors, tangents, log)
+    if finish or resting or k % log.loss_every == 0 or log.last[i] == k:
+        for replica in range(replicas):
+            space.record_loss(i * replicas + replica, i, replica, at, log)
+    log.due[i] = NEVER if resting else log.following[i, at]
+    log.place[i] = at + 1
 
 
 @jit(nogil=True)
-def record(k: int, i: int, vectors: Vectors, tangents: Tangents | None, log: Log) -> None:
+def _write(k: int, i: int, at: int, vectors: Vectors, tangents: Tangents | None, log: Log) -> None:
     """Write down the observables of run ``i`` at step ``k``, except its losses."""
-    replicas, waits, at = log.table.shape[2], log.waits.shape[1], log.place[i]
+    replicas, waits = log.table.shape[2], log.waits.shape[1]
     for replica in range(replicas):
         c = i * replicas + replica
         log.table[0, i, replica, at] = inner(vectors.x[c], log.signals[0]) / log.features
@@ -103,16 +120,6 @@ def record(k: int, i: int, vectors: Vectors, tangents: Tangents | None, log: Log
                         inner(vectors.x[c], tangents.marks[c * waits + j]) / log.features
                     )
                     log.two_times[1, i, replica, j, at] = log.response[c, j]
-
-
-@jit(nogil=True)
-def next_due(i: int, verdicts: Verdicts, log: Log) -> None:
-    """Go to the next place of the table; a run whose replicas have all stopped keeps its values from now on."""
-    replicas, resting = log.table.shape[2], True
-    for c in range(i * replicas, (i + 1) * replicas):
-        resting &= verdicts.state[c] != RUNNING
-    log.due[i] = NEVER if resting else log.following[i, log.place[i]]
-    log.place[i] += 1
 
 
 @jit(fastmath={"reassoc", "contract"}, nogil=True)

@@ -10,12 +10,14 @@ for the start, one per replica for the batches and one for the probes of the res
 the realisation only: two algorithms run with the same seed see the same data, and their difference is paired.
 """
 
+import inspect
 import queue
 import threading
 import time as clock
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -154,26 +156,16 @@ def simulate_paired(
     runs: Sequence[tuple[Algorithm, float]],
     duration: float,
     *,
-    features: int | None = None,
-    replicas: int = 1,
-    realisations: int = 8,
-    seed: int = 0,
-    waiting_times: Sequence[float] = (),
-    stop_gradient: float | None = None,
-    record_every: int = 1,
-    loss_every: int | None = None,
-    probes: int = 8,
-    precision: str = "auto",
-    directions: ArrayLike | None = None,
     on_divergence: str = "raise",
     workers: int | None = None,
     progress: bool | None = None,
+    **options: Any,
 ) -> list[xr.Dataset]:
     """Train several algorithms, or one at several learning rates, on the same data sets.
 
     The result is bit for bit that of one call of :func:`simulate` per run, but faster: every data set is drawn once and
     every part of it is read once a step for all runs. Runs on the same data from the same start are paired: their
-    difference has a smaller error than either run. The options are those of :func:`simulate` and apply to every run.
+    difference has a smaller error than either run.
 
     Parameters
     ----------
@@ -183,6 +175,8 @@ def simulate_paired(
         Pairs (algorithm, learning rate).
     duration
         Training time, a whole number of each of the learning rates.
+    options
+        Those of :func:`simulate`; they apply to every run.
 
     Returns
     -------
@@ -199,29 +193,19 @@ def simulate_paired(
     (21, 41)
     """
     _checks.choice("on_divergence", on_divergence, ON_DIVERGENCE)
-    if progress is not None:
-        _checks.flag("progress", progress)
-    plan = make_plan(
-        problem,
-        runs,
-        duration,
-        features=features,
-        replicas=replicas,
-        realisations=realisations,
-        seed=seed,
-        waiting_times=waiting_times,
-        stop_gradient=stop_gradient,
-        record_every=record_every,
-        loss_every=loss_every,
-        probes=probes,
-        precision=precision,
-        directions=directions,
-    )
+    inspect.signature(simulate_paired).bind(problem, runs, duration, **options)  # refuses other names
+    plan = make_plan(problem, runs, duration, **options)
     threads = worker_count(plan, workers)
     began = clock.perf_counter()
     traces = _train_all(plan, threads, on_divergence, progress)
     wall_time = clock.perf_counter() - began
     return [_dataset(plan, run, [trace[i] for trace in traces], wall_time) for i, run in enumerate(plan.runs)]
+
+
+# Shown by help(), notebooks and the reference.
+_OPTIONS = [one for one in inspect.signature(simulate).parameters.values() if one.kind is one.KEYWORD_ONLY]
+_PAIRED = list(inspect.signature(simulate_paired).parameters.values())[:3]
+simulate_paired.__signature__ = inspect.signature(simulate_paired).replace(parameters=_PAIRED + _OPTIONS)  # type: ignore[attr-defined]
 
 
 def _train_all(plan: Plan, threads: int, on_divergence: str, show: bool | None) -> list[list[Trace]]:

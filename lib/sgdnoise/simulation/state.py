@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdnoise._jit import jit
+from sgdnoise.algorithms import Update
 from sgdnoise.losses import Loss
 from sgdnoise.vectors.lanes import Floating
 from sgdnoise.vectors.rows import inner
@@ -91,6 +92,27 @@ def square_gradient(c: int, ridge: float, vectors: Vectors) -> float:
         first = vectors.x_gradient[c, j] + ridge * vectors.x[c, j]
         total += first * (vectors.y_gradient[c, j] + ridge * vectors.y[c, j])
     return total
+
+
+@jit(nogil=True)
+def total_loss(h: Floating, objective: Objective) -> float:
+    """Loss of samples with these pre-activations, without ridge."""
+    total = 0.0
+    for sample in range(h.size):
+        total += objective.loss.value(h[sample], objective.margin)
+    return total
+
+
+@jit(fastmath={"contract"}, nogil=True)
+def descend(x: Floating, velocity: Floating, gradient: Floating, update: Update) -> None:
+    """Take a step of one coordinate. For both in one loop the compiler cannot tell that six arrays do not overlap.
+
+    A velocity that stays as it is need not be read, if it comes first.
+    """
+    for j in range(x.size):
+        moved = update.step(x[j], velocity[j], gradient[j])
+        velocity[j] = moved[1]
+        x[j] = moved[0]
 
 
 @jit(nogil=True)

@@ -21,7 +21,7 @@ from sgdnoise.random.threefry import Keys, stream_key, words
 from sgdnoise.simulation.by_features import FeatureSpace, feature_space
 from sgdnoise.simulation.by_samples import SampleSpace, sample_space
 from sgdnoise.simulation.plan import Plan
-from sgdnoise.simulation.record import ALL, NOTHING, Log, Trace, due, new_log, next_due, record, traces
+from sgdnoise.simulation.record import Log, Trace, new_log, record, traces
 from sgdnoise.simulation.response import respond
 from sgdnoise.simulation.state import Numbers, Objective, Start, Tangents, norm
 from sgdnoise.simulation.stopping import RUNNING, Columns, Verdicts, judge, new_columns, new_verdicts
@@ -166,7 +166,7 @@ def advance(
     log: Log,
 ) -> int:
     """Take the steps from ``first`` to ``last``; return ``last``, or -1 when no column has a step left."""
-    vectors, replicas, chosen = space.vectors, log.table.shape[2], columns.chosen
+    vectors, chosen = space.vectors, columns.chosen
     for k in range(first, last):
         if tangents is not None:
             respond(k, vectors, tangents, columns, verdicts, log)
@@ -185,13 +185,7 @@ def advance(
                     verdicts.loss[c] = space.loss(c)
                 going += judge(k, c, vectors, columns, verdicts)
         for i in range(log.due.size):
-            what = due(k, going == 0, i, verdicts, log)
-            if what != NOTHING:
-                record(k, i, vectors, tangents, log)
-                if what == ALL:
-                    for replica in range(replicas):
-                        space.record_loss(i * replicas + replica, i, replica, log.place[i], log)
-                next_due(i, verdicts, log)
+            record(k, going == 0, i, space, tangents, verdicts, log)
         if going == 0:
             space.settle(log)
             return -1
