@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdnoise.dmft.population import Population
+from sgdnoise.dmft.population import Averages, Population
 from sgdnoise.dmft.weights import Rule, Weights
 
 Array = NDArray[np.float64]
@@ -29,13 +29,21 @@ class Solution(NamedTuple):
 
 def solve_causal(population: Population, rule: Rule, tick: Callable[[int], object] = int) -> Solution:
     """Solve the theory for one population, step by step; ``tick`` is called after each."""
-    steps = population.steps
-    weights = Weights(population.problem, rule, steps, population.replicas)
-    value, unsatisfied = np.empty(steps + 1), np.empty(steps + 1)
-    for t in range(steps + 1):
+    weights = Weights(population.problem, rule, population.steps, population.replicas)
+
+    def step(t: int, averages: Averages) -> None:
+        weights.step(t, averages)
+        tick(1)
+
+    return Solution(weights, *follow(population, weights, step))
+
+
+def follow(population: Population, weights: Weights, use: Callable[[int, Averages], object]) -> tuple[Array, Array]:
+    """Run every path through all times and ``use`` the averages at each; return loss and unsatisfied part."""
+    value, unsatisfied = np.empty((2, population.steps + 1))
+    for t in range(population.steps + 1):
         r = population.fields(t, weights.m[t], weights.L, weights.G)
         value[t], unsatisfied[t] = population.observe(r)
-        if t < steps:
-            weights.step(t, population.advance(t, r, weights.G))
-            tick(1)
-    return Solution(weights, value, unsatisfied)
+        if t < population.steps:
+            use(t, population.advance(t, r, weights.G))
+    return value, unsatisfied

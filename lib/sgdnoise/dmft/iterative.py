@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdnoise.dmft.causal import Solution
+from sgdnoise.dmft.causal import Solution, follow
 from sgdnoise.dmft.population import Averages, Population
 from sgdnoise.dmft.weights import Rule, Weights
 
@@ -37,6 +37,11 @@ class Kernels(NamedTuple):
     def row(self, t: int) -> Averages:
         """Return what enters the step from ``t`` to ``t+1``."""
         return Averages(self.mu[t], self.M[:, t, : t + 1].copy(), self.scale[t], self.Gamma[t, : t + 1])
+
+    def keep(self, t: int, averages: Averages) -> None:
+        """Keep what enters the step from ``t`` to ``t+1``."""
+        self.mu[t], self.scale[t] = averages.mu, averages.scale
+        self.M[:, t, : t + 1], self.Gamma[t, : t + 1] = averages.M, averages.Gamma
 
     def mixed(self, other: "Kernels", share: float) -> "Kernels":
         """Mix in a ``share`` of other kernels; a mixture of positive ``M`` is positive."""
@@ -92,13 +97,5 @@ def sweep(population: Population, weights: Weights) -> tuple[Kernels, Array, Arr
     """Run every path through all times with given weights, and measure the kernels and the observables."""
     steps, replicas = population.steps, population.replicas
     kernels = Kernels(np.empty(steps), np.zeros((replicas, steps, steps)), np.empty(steps), np.zeros((steps, steps)))
-    value, unsatisfied = np.empty(steps + 1), np.empty(steps + 1)
     population.restart()
-    for t in range(steps + 1):
-        r = population.fields(t, weights.m[t], weights.L, weights.G)
-        value[t], unsatisfied[t] = population.observe(r)
-        if t < steps:
-            averages = population.advance(t, r, weights.G)
-            kernels.mu[t], kernels.scale[t] = averages.mu, averages.scale
-            kernels.M[:, t, : t + 1], kernels.Gamma[t, : t + 1] = averages.M, averages.Gamma
-    return kernels, value, unsatisfied
+    return kernels, *follow(population, weights, kernels.keep)

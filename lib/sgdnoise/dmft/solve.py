@@ -144,9 +144,7 @@ def solve_dmft(
     method = _checks.choice("method", method, METHODS)
     waiting = _waiting_steps(waiting_times, dt, steps)
     tolerance = _checks.real("tolerance", tolerance, above=0)
-    damping = _checks.real("damping", damping, at_least=0)
-    if damping >= 1:
-        raise ValueError(f"damping must be less than 1, got {damping}")
+    damping = _checks.real("damping", damping, at_least=0, below=1)
     max_iterations = _checks.integer("max_iterations", max_iterations, at_least=1)
     control = Control(tolerance, damping, max_iterations)
     _checks.flag("variance_reduction", variance_reduction)

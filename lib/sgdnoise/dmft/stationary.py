@@ -202,7 +202,7 @@ def solve_stationary(
     solutions = []
     with progress_bar(realisations, "solving", show=progress, unit="population") as bar:
         for stream in np.random.SeedSequence(seed).spawn(realisations):
-            solutions.append(_settle(task, _begin(linear, task), stream, tolerance))
+            solutions.append(_iterate(task, _begin(linear, task), stream, tolerance))
             bar.update(1)
     states, averages, rounds, residuals = zip(*solutions, strict=True)
     attributes = {
@@ -253,7 +253,7 @@ def _both_sides(values: Array, period: int) -> Array:
     return total
 
 
-def _settle(
+def _iterate(
     task: Task, state: State, stream: np.random.SeedSequence, tolerance: float
 ) -> tuple[State, Averages, int, float]:
     """Repeat averages and kernels; return both, the number of rounds and what is left to change."""

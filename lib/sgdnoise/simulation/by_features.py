@@ -127,12 +127,12 @@ class FeatureSpace(NamedTuple):
         later.place[n, 0], later.place[n, 1], later.place[n, 2] = i, replica, at
         later.waiting[0] = n + 1
         if n + 1 == later.weights.shape[0]:
-            _settle(self.A, self.objective, self.block, later, log)
+            _record_pending(self.A, self.objective, self.block, later, log)
 
-    def settle(self, log: Log) -> None:
+    def record_pending(self, log: Log) -> None:
         """Record the pending losses."""
         if self.later.waiting[0] > 0:
-            _settle(self.A, self.objective, self.block, self.later, log)
+            _record_pending(self.A, self.objective, self.block, self.later, log)
 
 
 def feature_space(
@@ -287,7 +287,7 @@ def _add_hessian(A: Floating, c: int, n: int, tangents: Tangents, block: Block) 
 
 
 @jit(nogil=True)
-def _settle(A: Floating, objective: Objective, block: Block, later: Later, log: Log) -> None:
+def _record_pending(A: Floating, objective: Objective, block: Block, later: Later, log: Log) -> None:
     """Compute the pending losses in one pass over the data, block by block."""
     rows, chosen, h = A.shape[0], later.order[: later.waiting[0]], later.h
     for first in range(0, rows, BLOCK):

@@ -76,7 +76,7 @@ class SampleSpace(NamedTuple):
         """Record the loss of a column; its pre-activations are always known."""
         write_loss(self.vectors.y[c, : self.rows], self.objective, i, replica, at, log)
 
-    def settle(self, log: Log) -> None:
+    def record_pending(self, log: Log) -> None:
         """No losses are pending."""
 
 

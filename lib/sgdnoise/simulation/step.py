@@ -187,7 +187,7 @@ def advance(
         for i in range(log.due.size):
             record(k, going == 0, i, space, tangents, verdicts, log)
         if going == 0:
-            space.settle(log)
+            space.record_pending(log)
             return -1
         for c in chosen[:n]:
             if verdicts.state[c] == RUNNING:
