@@ -82,8 +82,8 @@
 # ```
 #
 # On separable data the force of every sample vanishes at the end, and with it the noise of SGD. We train with the
-# stopping rule of the paper and follow Langevin descent at $T=10^{-3}$ for comparison. The library refuses a stopping
-# rule for Langevin descent, because its noise never vanishes.
+# stopping rule of the paper and follow Langevin descent at $T=10^{-3}$ for comparison; it has no stopping rule,
+# because its noise never vanishes.
 #
 # SGD with Gaussian weights stops as SGD does: {glue:text}`stopped` replicas met the rule. The distance of two replicas
 # is {glue:text}`sat` times that of SGD, and the fraction of support vectors {glue:text}`support` times. Langevin

@@ -69,9 +69,13 @@
 # Dotted: linear response of the model with the $\alpha$ and $\Delta$ of the data.
 # ```
 #
-# The dotted lines are the model fitted to the data. Their error depends on the batch size: true over fitted goes, from
-# $b=0.1$ to 0.8, from {glue:text}`mixture-sum-digits` with the sum and from {glue:text}`mixture-mean-digits` with the
-# mean on digits, and from {glue:text}`mixture-sum-breast` and from {glue:text}`mixture-mean-breast` on breast cancer.
+# The dotted lines are the model fitted to the data. Their error depends on the batch size:
+#
+# | true over fitted, from $b=0.1$ to 0.8 | sum | mean |
+# |---|---|---|
+# | digits | {glue:text}`mixture-sum-digits` | {glue:text}`mixture-mean-digits` |
+# | breast cancer | {glue:text}`mixture-sum-breast` | {glue:text}`mixture-mean-breast` |
+#
 # The fit assumes many samples, Gaussian noise, and the same noise in every direction. Gaussian surrogates with as many
 # samples as the real set, and its mean, tell which assumption fails. One has the variance $\Delta$ in every direction,
 # the other the full covariance. For the sum at $b=0.1$:
@@ -83,8 +87,8 @@
 #
 # On digits only the full covariance brings the ratio close to one: the noise is not the same in every direction. On
 # breast cancer the fitted model comes close at this batch size because two errors compensate each other. The finite
-# number of samples, which is all that sets the isotropic surrogate apart from the fitted model, changes the ratio, and
-# the full covariance does not restore it. What remains is probably due to a distribution that is not Gaussian.
+# number of samples alone changes the ratio (isotropic surrogate), and the full covariance does not restore it. What
+# remains is probably due to a distribution that is not Gaussian.
 #
 # ## A temperature for every mode
 #
@@ -111,19 +115,18 @@
 # Linear response predicts temperatures that differ by orders of magnitude between the modes of one data set. Averaged
 # over the modes of the digits, measured over predicted is
 #
-# | | $dt=0.1$, $\tau=2$ | $dt=0.05$, $\tau=1$ |
-# |---|---|---|
-# | replacement | {glue:text}`modes-digits-replacement` | {glue:text}`half-digits-replacement` |
-# | shuffling | {glue:text}`modes-digits-shuffling` | {glue:text}`half-digits-shuffling` |
-# | persistence | {glue:text}`modes-digits-persistence` | {glue:text}`half-digits-persistence` |
+# | | $dt=0.1$, $\tau=2$ | $dt=0.05$, $\tau=1$ | force in the batch |
+# |---|---|---|---|
+#|replacement|{glue:text}`modes-digits-replacement`|{glue:text}`half-digits-replacement`|{glue:text}`own-replacement`|
+#|shuffling|{glue:text}`modes-digits-shuffling`|{glue:text}`half-digits-shuffling`|{glue:text}`own-shuffling`|
+#|persistence|{glue:text}`modes-digits-persistence`|{glue:text}`half-digits-persistence`|{glue:text}`own-persistence`|
 #
 # The deviations with shuffling and persistence have opposite signs, and a common cause explains at least part of both:
 # the force of a sample depends on when it was last used, which linear response neglects. While a sample stays in a
 # persistent batch, the weights fit it, and its force weakens. A shuffled sample is drawn after a pause, and its force
-# is stronger than average. In runs on the digits the mean square of $\ell'$ in the batch, over that of all samples, is
-# {glue:text}`own-replacement` with replacement, {glue:text}`own-shuffling` with shuffling and
-# {glue:text}`own-persistence` with persistence. The effect is of relative order $dt$ with shuffling and $b\tau$ with
-# persistence, and is smaller when both are halved (right column).
+# is stronger than average. The last column measures that: the mean square of $\ell'$ in the batch over that of all
+# samples. The effect is of relative order $dt$ with shuffling and $b\tau$ with persistence, and is smaller when both
+# are halved.
 #
 # ## Separable data
 #
@@ -171,10 +174,10 @@
 #
 # :::{admonition} What was found
 # :class: found
-# - Temperatures in units of $10^{-3}$ at $b=0.1$, $dt=0.04$: with replacement {glue:text}`vanilla-digits` on digits and
-#   {glue:text}`vanilla-breast` on breast cancer, shuffled {glue:text}`shuffled-digits` and
-#   {glue:text}`shuffled-breast`, persistent with $\tau=2$ {glue:text}`persistent-digits` and
-#   {glue:text}`persistent-breast`.
+# - Temperatures at $b=0.1$, $dt=0.04$, in units of $10^{-3}$, on digits and on breast cancer:
+#   {glue:text}`vanilla-digits` and {glue:text}`vanilla-breast` with replacement, {glue:text}`shuffled-digits` and
+#   {glue:text}`shuffled-breast` shuffled, {glue:text}`persistent-digits` and {glue:text}`persistent-breast` persistent
+#   with $\tau=2$.
 # - Linear response with the empirical Hessian and noise predicts the temperature of every mode: measured over
 #   predicted, averaged over the modes, is {glue:text}`modes-digits-replacement` on digits.
 # - The temperature of the digits is {glue:text}`mixture-digits` times that of the fitted mixture for the sum at

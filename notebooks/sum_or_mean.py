@@ -103,12 +103,16 @@
 # Of the four batch sizes of {numref}`fig-persistent-map` the sum is hottest at $b=$ {glue:text}`map-peaks-sum` and the
 # mean at $b=$ {glue:text}`map-peaks-mean`. At $\tau=4$ the mean levels off at small $b$: its temperature at $b=0.1$ is
 # {glue:text}`tie` times that at 0.2. Eq. {eq}`eq-mean-persistent`, an estimate for weak noise, makes the temperature
-# proportional to $\tau$. From $\tau=0.5$ to 4 it in fact grows by a factor {glue:text}`grown-sum-0.4` for the sum and
-# {glue:text}`grown-mean-0.4` for the mean at $b=0.4$, because the memory $b\tau$ becomes longer than the relaxation
-# time of the weights. At $b=0.1$ the factor is {glue:text}`grown-sum-0.1` for the sum, and only
-# {glue:text}`grown-mean-0.1` for the mean: a sample with a weight of ten is fitted while it is in the batch and then
-# exerts no further force. Linear response neglects this, and is too large by a factor {glue:text}`weak` at $b=0.1$ and
-# $\tau=2$.
+# proportional to $\tau$. In fact it grows from $\tau=0.5$ to 4 by the factors:
+#
+# | | sum | mean |
+# |---|---|---|
+# | $b=0.4$ | {glue:text}`grown-sum-0.4` | {glue:text}`grown-mean-0.4` |
+# | $b=0.1$ | {glue:text}`grown-sum-0.1` | {glue:text}`grown-mean-0.1` |
+#
+# It grows more slowly where the memory $b\tau$ becomes longer than the relaxation time of the weights. With the mean at
+# $b=0.1$ a sample has a weight of ten: it is fitted while it is in the batch and then exerts no further force. Linear
+# response neglects this, and is too large by a factor {glue:text}`weak` at $b=0.1$ and $\tau=2$.
 #
 # With the mean, a single batch is stable only for $dt$ below $2b$ over the stiffness of the stiffest mode of its
 # summed loss, so small batches require small learning rates. Step by step, the mean at $(dt,\lambda)$ *is* the sum at
@@ -133,12 +137,11 @@
 # lines: exact limits of $dt\to0$ by the static theory, zero (dotted) in two of the three cases.
 # ```
 #
-# Extrapolated to $dt=0$ by a line through the two smallest rates, the gap in $m$ is {glue:text}`gap-sum` for the sum at
-# $\lambda=1$ (exact: {glue:text}`predicted`), {glue:text}`gap-without` without a ridge and {glue:text}`gap-mean` for
-# the mean. The remainder at finite $dt$ comes from the noise and vanishes with it. The paper gives no reason for the
-# difference between its two algorithms; within our errors the ridge explains all of it. The loss here is convex. In a
-# rugged landscape noise may do more: {cite:t}`kamali2023stochastic` fit relaxation times from dynamical mean-field
-# theory, and find a lower threshold for the recovery of a hidden signal with small-batch SGD than with GD.
+# Extrapolated to $dt=0$ by a line through the two smallest rates, the gap in $m$ is {glue:text}`gap-sum` for the sum
+# at $\lambda=1$ (exact: {glue:text}`predicted`), {glue:text}`gap-without` without a ridge and {glue:text}`gap-mean`
+# for the mean. The paper gives no reason for the difference between its two algorithms; within our errors the ridge
+# explains all of it. The loss here is convex. In a rugged landscape noise may do more: {cite:t}`kamali2023stochastic`
+# find a lower threshold for the recovery of a hidden signal with small-batch SGD than with GD.
 #
 # ## What this means in practice
 #

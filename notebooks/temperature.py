@@ -23,11 +23,10 @@
 # Push the weights a little and see how far they move: that is the response $\chi$. Watch how far they move by
 # themselves: half the squared displacement per weight is $B$, equal to $C(t_w,t_w)-C(t,t_w)$ in a stationary state. In
 # equilibrium the ratio of any fluctuation to its conjugate response gives the same temperature. SGD is not in
-# equilibrium. The paper takes the correlation of the weights and their response to a small field
-# {cite:p}`mignacco2022effective,cugliandolo2011effective`, and *defines* the temperature as the slope of one against
-# the other, as is done for glasses {cite:p}`cugliandolo1993analytical` and for active matter
-# {cite:p}`loi2008effective,berthier2013nonequilibrium`. Out of equilibrium there are many temperatures, which agree in
-# equilibrium only:
+# equilibrium. The paper defines its temperature as the slope of the correlation of the weights against their response
+# to a small field {cite:p}`cugliandolo2011effective,mignacco2022effective`, as is done for glasses
+# {cite:p}`cugliandolo1993analytical` and for active matter {cite:p}`berthier2013nonequilibrium,loi2008effective`. Out
+# of equilibrium there are many temperatures:
 #
 # ```{list-table}
 # :header-rows: 1
@@ -509,18 +508,23 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # $\omega\approx1/(b\tau)$. At frequency zero the temperature grows with the persistence time, from
 # {glue:text}`zero-short` at $\tau=0.5$ to {glue:text}`zero-long` at $\tau=8$; at high frequency the order is reversed.
 # Of the five batch fractions the hottest is $b=$ {glue:text}`hottest-low` at frequency zero and $b=$
-# {glue:text}`hottest-high` at $\omega=$ {glue:text}`high-frequency`. Vanilla SGD has nearly the same temperature at all
-# frequencies, because $T(\omega)$ averages over the modes with the weight $1/(a^2+\omega^2)$. The slope at long lag, in
-# contrast, singles out the softest and coldest modes, and falls ({doc}`/notebooks/vanilla_modes`).
+# {glue:text}`hottest-high` at $\omega=$ {glue:text}`high-frequency`. Vanilla SGD has nearly the same temperature at
+# all frequencies, because the weight $1/(a^2+\omega^2)$ averages over the modes. The slope at long lag singles out the
+# softest and coldest modes, and falls ({doc}`/notebooks/vanilla_modes`).
 #
-# The reading of the thermometer over that of {eq}`eq-reading`, at $\omega_0=0.5$, 1, 2 and 4, is for p-SGD at $\tau=2$
-# {glue:text}`thermometer-slow-weak` at the weaker coupling and {glue:text}`thermometer-slow-strong` at the stronger
-# one, and for vanilla SGD {glue:text}`thermometer-vanilla-strong`. The errors come from the scatter of the networks,
-# with {glue:}`thermometer-degrees` degrees of freedom. The largest of {glue:}`thermometer-readings` deviations from 1
-# is {glue:text}`thermometer-worst` standard errors; with as many independent unbiased readings that would have a
-# probability of {glue:text}`thermometer-chance` per cent. (The two couplings share data sets and batches, and are not
-# independent.) At the two higher frequencies, where the readings are most accurate, they are within
-# {glue:text}`thermometer-off` per cent of 1. The stronger coupling itself moves {eq}`eq-reading` by at most
+# The reading of the thermometer over that of {eq}`eq-reading` is:
+#
+# | | at $\omega_0=0.5$, 1, 2 and 4 |
+# |---|---|
+# | p-SGD, $\tau=2$, weaker coupling | {glue:text}`thermometer-slow-weak` |
+# | p-SGD, $\tau=2$, stronger coupling | {glue:text}`thermometer-slow-strong` |
+# | vanilla SGD | {glue:text}`thermometer-vanilla-strong` |
+#
+# The errors come from the scatter of the networks, with {glue:}`thermometer-degrees` degrees of freedom. The largest of
+# {glue:}`thermometer-readings` deviations from 1 is {glue:text}`thermometer-worst` standard errors; with as many
+# independent unbiased readings that would have a probability of {glue:text}`thermometer-chance` per cent. (The two
+# couplings share data sets and batches.) At the two higher frequencies, where the readings are most accurate, they are
+# within {glue:text}`thermometer-off` per cent of 1. The stronger coupling itself moves {eq}`eq-reading` by at most
 # {glue:text}`thermometer-shift` per cent from $T(\omega_0)$.
 #
 # ## Slopes and chords: other functionals of the same two functions
@@ -555,10 +559,9 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 #
 # For vanilla SGD this book quotes the line over lags from 0 to 2.5, lag zero included, and always from the same run:
 # {glue:text}`line-vanilla`. The chord {glue:text}`chord-vanilla` and the temperature at frequency zero
-# {glue:text}`zero-vanilla` weight the modes differently: frequency zero gives the softest and coldest the largest
-# weight ({doc}`/notebooks/vanilla_modes`). The circles of {numref}`fig-frequencies` are a second solution of the same
-# theory, with other random numbers. There the line over the same window has the slope {glue:text}`line-stationary`;
-# the difference, {glue:text}`line-difference`, is {glue:text}`line-sigmas` of its standard errors.
+# {glue:text}`zero-vanilla` weight the modes differently. The circles of {numref}`fig-frequencies` are a second
+# solution of the theory, with other random numbers: the line has the slope {glue:text}`line-stationary` there, a
+# difference of {glue:text}`line-difference` or {glue:text}`line-sigmas` standard errors.
 #
 # :::{admonition} What was found
 # :class: found
