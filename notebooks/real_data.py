@@ -117,9 +117,9 @@
 #
 # | | $dt=0.1$, $\tau=2$ | $dt=0.05$, $\tau=1$ | force in the batch |
 # |---|---|---|---|
-#|replacement|{glue:text}`modes-digits-replacement`|{glue:text}`half-digits-replacement`|{glue:text}`own-replacement`|
-#|shuffling|{glue:text}`modes-digits-shuffling`|{glue:text}`half-digits-shuffling`|{glue:text}`own-shuffling`|
-#|persistence|{glue:text}`modes-digits-persistence`|{glue:text}`half-digits-persistence`|{glue:text}`own-persistence`|
+# |replacement|{glue:text}`modes-digits-replacement`|{glue:text}`half-digits-replacement`|{glue:text}`own-replacement`|
+# |shuffling|{glue:text}`modes-digits-shuffling`|{glue:text}`half-digits-shuffling`|{glue:text}`own-shuffling`|
+# |persistence|{glue:text}`modes-digits-persistence`|{glue:text}`half-digits-persistence`|{glue:text}`own-persistence`|
 #
 # The deviations with shuffling and persistence have opposite signs, and a common cause explains at least part of both:
 # the force of a sample depends on when it was last used, which linear response neglects. While a sample stays in a
