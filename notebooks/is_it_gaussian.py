@@ -124,8 +124,8 @@
 #
 # In a model like this you may describe the noise of SGD as Gaussian, but with the covariance of the gradients, which
 # changes with the weights. White noise of one temperature heats soft directions too much and stiff ones too little,
-# and it does not vanish with the loss. Testing single gradients for normality says little about such a model; measure
-# their covariance instead.
+# and it does not vanish with the loss. Testing single gradients for normality says little; measure their covariance
+# instead.
 #
 # :::{admonition} What was found
 # :class: found

@@ -476,8 +476,8 @@ glue("above-limit", " to ".join(ends))
 # {glue:text}`linear-off-initial` per cent on the right.
 # ```
 #
-# $T_\mathrm{int}$ needs no plateau and no window beyond "long enough". Linear response leaves out that the weights
-# partly fit a batch that stays, and is too high where the batch is remembered for long.
+# $T_\mathrm{int}$ needs no plateau and no window beyond "long enough". Linear response is too high where the batch is
+# remembered for long, because the weights partly fit a batch that stays.
 #
 # :::{admonition} What was found
 # :class: found

@@ -389,9 +389,11 @@ claim(
 # ```
 #
 # Averaged over the second half of a run, simulation and theory are compared on {glue:text}`curves` curves, those shown
-# and the norm. The largest deviation is {glue:text}`worst`. At four times of
-# all these curves and the loss together, the sum of squared deviations in standard errors is {glue:text}`chi_squared`;
-# the points are correlated, and the probability takes that into account.
+# and the norm. The largest deviation is {glue:text}`worst`. At four times of all these curves and the loss together,
+# the sum of squared deviations in standard errors is {glue:text}`chi_squared`; the points are correlated, and the
+# probability takes that into account. Where it is small, theory and networks differ by more than their errors, which
+# are a fraction of a per cent for many of these points. What is claimed is an agreement to within five per cent, and
+# not to within the errors.
 #
 # Would we notice a mistake? The tests of the solver make one on purpose. If any of the kernels $\bar f(t)$, $M$ and
 # $\Gamma$ is wrong by 5 per cent, the same comparison fails, and so does the comparison with the exact solution of the
