@@ -50,7 +50,7 @@
 # - **The other phase.** In SAT the loss goes to zero and both networks come to rest, in different places. The FDT plot
 #   is flat: the weights still respond to a push, but they hardly fluctuate.
 # - **What finite size does.** With fewer features a run strays further from the theory, which is for infinitely many;
-#   new data show by how much.
+#   new data show by how much. The points of earlier runs stay, and their scatter is the error of one pair of networks.
 
 # %% tags=["parameters"]
 profile = "standard"

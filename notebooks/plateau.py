@@ -393,15 +393,15 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 # fractions of the table above the border lies {glue:text}`border-shift` per cent above that of linear response.
 #
 # Far above the border there is an argument that needs no fit. The Hessian of every batch is at least $\lambda$.
-# Therefore $R(n\,dt+dt)\le(1-\lambda dt)^n$ as long as no eigenvalue exceeds $2/dt-\lambda=$ {glue:text}`steepest`; the
-# largest ratio of the two sides in our ten solutions is {glue:text}`bound-worst`.
-# A correlation that keeps a part which decays with the batch, as $e^{-\gamma t}$, then makes the slope grow without
-# limit if $b\tau>1/\lambda$, at $b=0.3$ for $\tau=4$ and 8. We see such a part as far as our lags reach: the
-# correlation decays at the rate {glue:text}`fade-four` at $\tau=4$ and {glue:text}`fade-eight` at $\tau=8$. The batch
-# forgets at {glue:text}`forget-four` and {glue:text}`forget-eight`, and a single mode that relaxes at the rate $a$
-# would have {glue:text}`fade-four-mode` and {glue:text}`fade-eight-mode` between these lags. In the
-# {glue:text}`fade-count` of our choices in which the batch is forgotten more slowly than the response decays, the
-# measured rate differs from that of such a mode by at most {glue:text}`fade-worst` standard errors.
+# Therefore $R(n\,dt+dt)\le(1-\lambda dt)^n$ as long as no eigenvalue exceeds $2/dt-\lambda=$ {glue:text}`steepest`;
+# the largest ratio of the two sides in our ten solutions is {glue:text}`bound-worst`. A correlation that keeps a part
+# which decays with the batch, as $e^{-\gamma t}$, then makes the slope grow without limit if $b\tau>1/\lambda$, at
+# $b=0.3$ for $\tau=4$ and 8. We see such a part as far as our lags reach: the correlation decays at the rate
+# {glue:text}`fade-four` at $\tau=4$ and {glue:text}`fade-eight` at $\tau=8$. The batch forgets at
+# {glue:text}`forget-four` and {glue:text}`forget-eight`; a single mode that relaxes at the rate $a$ would have
+# {glue:text}`fade-four-mode` and {glue:text}`fade-eight-mode` between these lags. Where the batch is forgotten more
+# slowly than the response decays ({glue:text}`fade-count` choices), the measured rate differs from that of such a mode
+# by at most {glue:text}`fade-worst` standard errors.
 #
 # In the others, below the border, the measured rate differs from that of the softest mode alone by
 # {glue:text}`fade-below` per cent. Linear response, in which all modes are known, gives {glue:text}`fade-linear` per

@@ -43,14 +43,12 @@
 # | shuffling | {glue:text}`off-shuffling-0` | {glue:text}`off-shuffling-1` | {glue:text}`off-shuffling-2` |
 # | persistence | {glue:text}`off-persistence-0` | {glue:text}`off-persistence-1` | {glue:text}`off-persistence-2` |
 #
-# Real data order the three algorithms as the model does: shuffled epochs are the coldest, persistent batches the
-# hottest. The lines have no free parameter.
+# Real data order the three algorithms as the model does. The lines have no free parameter.
 #
 # ## Batch size, persistence, learning rate
 #
 # The curves are bent, because every mode of the Hessian has a temperature of its own. We therefore quote the chord
-# $T_\mathrm{int}$ of the whole plot: half the squared distance of two stationary replicas over the integrated response
-# ({doc}`/notebooks/temperature`).
+# $T_\mathrm{int}$ of the whole plot ({doc}`/notebooks/temperature`).
 #
 # ```{glue:figure} real-temperatures
 # ---
@@ -132,7 +130,7 @@
 #
 # With enough random features the samples can be separated. We then train without a ridge until the paper's rule stops
 # both replicas. Distance falls where the fraction of support vectors grows, as in the paper's Fig. 4, except on breast
-# cancer at $b=0.5$: there a batch is now and then satisfied by chance, and a replica stops early.
+# cancer at $b=0.5$, where a chance batch stops a replica early.
 #
 # ```{glue:figure} real-separable
 # ---
@@ -163,8 +161,7 @@
 # maximum over either end, at twice the persistence), of slopes at lags 0.1 to 0.3 over 1 to 2.5, of the norm over the
 # predicted one, and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors.
 # A straight plot has no ratio of slopes above one; linear response predicts {glue:text}`bend-digits` for digits,
-# {glue:text}`bend-breast` for breast cancer, and {glue:text}`bend-model` at the parameters of the paper's Fig. 1. For
-# the ridge see {doc}`/notebooks/fig08_vanishing_step`; its verdict is in the box below.
+# {glue:text}`bend-breast` for breast cancer, and {glue:text}`bend-model` at the parameters of the paper's Fig. 1.
 #
 # ## What this means in practice
 #
@@ -178,8 +175,8 @@
 #   {glue:text}`vanilla-digits` and {glue:text}`vanilla-breast` with replacement, {glue:text}`shuffled-digits` and
 #   {glue:text}`shuffled-breast` shuffled, {glue:text}`persistent-digits` and {glue:text}`persistent-breast` persistent
 #   with $\tau=2$.
-# - Linear response with the empirical Hessian and noise predicts the temperature of every mode: measured over
-#   predicted, averaged over the modes, is {glue:text}`modes-digits-replacement` on digits.
+# - Linear response with the empirical Hessian and noise predicts the temperature of every mode: on digits the mean of
+#   measured over predicted is {glue:text}`modes-digits-replacement`.
 # - The temperature of the digits is {glue:text}`mixture-digits` times that of the fitted mixture for the sum at
 #   $b=0.1$, and less for larger batches. Gaussian data with their covariance come close.
 # :::

@@ -22,8 +22,8 @@
 # The paper finds that noise is highest for batches of intermediate size, in three measurements: the temperature of
 # vanilla SGD, that of p-SGD, and the distance at which two replicas stop. Its gradient is the *sum* over the batch. In
 # practice one takes the *mean*, and expects a temperature proportional to learning rate over batch size, which has no
-# maximum {cite:p}`jastrzebski2017three,sclocchi2024regimes`. Does the maximum survive the change of convention? Does
-# the gap between SGD and GD at a vanishing learning rate ({doc}`/notebooks/fig08_vanishing_step`)?
+# maximum {cite:p}`jastrzebski2017three,sclocchi2024regimes`. Does the maximum survive the change of convention, and
+# does the gap between SGD and GD at a vanishing learning rate ({doc}`/notebooks/fig08_vanishing_step`)?
 #
 # As temperature we take the chord $T_\mathrm{int}$ of the whole FDT plot ({doc}`/notebooks/temperature`), which needs
 # no window of lags and exists for p-SGD too.
@@ -78,8 +78,8 @@
 # becomes smaller. The slope of the FDT plot at short lags has the same form without the factor $1+\Delta V$, and the
 # same dependence on $b$ for the mean.
 #
-# With persistence the batch has a memory $b\tau$. If that is longer than a step and shorter than the relaxation time of
-# the weights, $dt$ in Eq. {eq}`eq-mean-temperature` becomes $2b\tau$:
+# With persistence the batch has a memory $b\tau$. If that is longer than a step and shorter than the relaxation time
+# of the weights, $2b\tau$ takes the place of $dt$ in Eq. {eq}`eq-mean-temperature`:
 #
 # $$
 # T_\mathrm{int} \propto \tau\,b^2(1-b)\ \text{(sum)},\qquad T_\mathrm{int} \propto \tau\,(1-b)\ \text{(mean)}.
@@ -147,17 +147,17 @@
 #
 # If your library averages over the batch, the paper's maximum at intermediate batch sizes does not apply to you. In
 # this model a smaller batch is noisier, down to the smallest that we tried, $b=0.1$. For batches that are a small part
-# of the data the noise depends on learning rate over batch size. {cite:t}`sclocchi2024regimes` find the same for a
+# of the data the noise depends on learning rate over batch size, as {cite:t}`sclocchi2024regimes` find for a
 # teacher-student perceptron and for deep networks, up to a batch size that grows with the number of samples. If your
-# loss is a sum over the batch, two batch sizes with the same weight decay minimise different functions.
+# loss is a sum, two batch sizes with the same weight decay minimise different functions.
 #
 # :::{admonition} What was found
 # :class: found
 # - Of four batch sizes vanilla SGD is hottest at $b=$ {glue:text}`sum-peak` with the sum and at $b=$
 #   {glue:text}`mean-peak` with the mean. At $b=0.1$ its $T_\mathrm{int}/dt$ is {glue:text}`smallest-sum` with the sum
 #   and {glue:text}`smallest-mean` with the mean.
-# - With the mean, p-SGD is hottest at $b=$ {glue:text}`peak-0.5` ($\tau=0.5$) and $b=$ {glue:text}`peak-2` ($\tau=2$).
-#   At $b=0.1$ it has the temperatures {glue:text}`persistent-0.5` and {glue:text}`persistent-2`.
+# - With the mean, p-SGD is hottest at $b=$ {glue:text}`peak-0.5` ($\tau=0.5$) and $b=$ {glue:text}`peak-2` ($\tau=2$),
+#   with temperatures of {glue:text}`persistent-0.5` and {glue:text}`persistent-2` at $b=0.1$.
 # - On separable data, replicas trained with the sum stop farthest apart at $b=$ {glue:text}`sum-stop-peak`. At $b=0.15$
 #   their distance is {glue:text}`stop-sum` with the sum and {glue:text}`stop-mean` with the mean.
 # - Without a ridge the gap between SGD and GD as $dt\to0$ is {glue:text}`gap-without`.

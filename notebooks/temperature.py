@@ -16,8 +16,7 @@
 # :::{admonition} What you will learn
 # :class: learn
 # Which temperatures this book uses and when each exists. SGD has a temperature at each frequency, and a small
-# oscillator coupled to the weights measures it. The temperatures of the paper are other functionals of the same two
-# functions.
+# oscillator coupled to the weights measures it.
 # :::
 #
 # Push the weights a little and see how far they move: that is the response $\chi$. Watch how far they move by
@@ -71,8 +70,7 @@
 #   - {doc}`/notebooks/is_it_gaussian`, {doc}`/notebooks/calibration`
 # ```
 #
-# If you need one number, take the chord: it needs no window. We begin with what a thermometer would read, $T(\omega)$,
-# and then ask how the paper's numbers relate to it.
+# If you need one number, take the chord: it needs no window.
 #
 # ## A temperature for each frequency
 #
@@ -536,9 +534,9 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # C(t_w,t_w) - C(t,t_w) \quad\text{against}\quad \chi(t,t_w),
 # $$ (eq-fdt-curve)
 #
-# with the lag $t-t_w$ running along it. In equilibrium it is a straight line of slope $T$. Otherwise there are several
-# slopes: of a **line** fitted over a window of lags, the paper's choice for vanilla SGD; of the **tail**, the last
-# points, the paper's choice for p-SGD; and of the **chord** from one end to the other,
+# with the lag $t-t_w$ running along it. Out of equilibrium it has several slopes: of a **line** fitted over a window
+# of lags, the paper's choice for vanilla SGD; of the **tail**, the last points, the paper's choice for p-SGD; and of
+# the **chord** from one end to the other,
 #
 # $$
 # T_\mathrm{int} = \frac{C(t_w,t_w) - C(\infty)}{\chi(\infty)} = \frac{d^2/2}{\chi(\infty)},
@@ -565,9 +563,8 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 #
 # :::{admonition} What was found
 # :class: found
-# - SGD has a temperature at each frequency. A weakly coupled oscillator reads it, to within
-#   {glue:text}`thermometer-off` per cent at the frequencies 2 and 4. For p-SGD at $b=0.3$ it goes at frequency zero
-#   from {glue:text}`zero-short` at $\tau=0.5$ to {glue:text}`zero-long` at $\tau=8$.
+# - SGD has a temperature at each frequency, which a weakly coupled oscillator reads. For p-SGD at $b=0.3$ it goes at
+#   frequency zero from {glue:text}`zero-short` at $\tau=0.5$ to {glue:text}`zero-long` at $\tau=8$.
 # - The paper's 0.015, 0.2 and 0.05 are slopes over windows of lags. Only the first is near $T(\omega)$ at all
 #   frequencies.
 # :::
