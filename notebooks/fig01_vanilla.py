@@ -54,14 +54,20 @@ from sgdnoise.estimates import Estimate, jackknife
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
-theory_size, network_size = {
-    "smoke": ({"paths": 430, "realisations": 4}, {"features": 80, "realisations": 3}),
+theory_size, rest_size, network_size = {
+    "smoke": (
+        {"paths": 430, "realisations": 4},
+        {"paths": 430, "realisations": 4},
+        {"features": 80, "realisations": 3},
+    ),
     "standard": (
         {"paths": 2000, "realisations": 12},
+        {"paths": 800, "realisations": 8},
         {"features": 400, "realisations": 12},
     ),
     "paper": (
         {"paths": 10_000, "realisations": 12},
+        {"paths": 4000, "realisations": 12},
         {"features": 1000, "realisations": 24},
     ),
 }[profile]
@@ -138,7 +144,7 @@ def chord(dataset, waiting_time):
 few = network_size | {"realisations": max(3, network_size["realisations"] // 3)}
 rest = {
     rate: (
-        resting(sn.solve_dmft, rate, late, theory_size),
+        resting(sn.solve_dmft, rate, late, rest_size),
         resting(sn.simulate, rate, late[:4], few | {"loss_every": 50}),
     )
     for rate in rates

@@ -59,7 +59,7 @@ theory_size, network_size, rate = {
         0.1,
     ),
     "standard": (
-        {"paths": 1200, "realisations": 12},
+        {"paths": 800, "realisations": 12},
         {"features": 400, "realisations": 12},
         0.05,
     ),

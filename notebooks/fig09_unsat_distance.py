@@ -57,8 +57,8 @@ theory_size, network_size, coarser = {
         2,
     ),
     "standard": (
-        {"paths": 1500, "realisations": 5},
-        {"features": 375, "realisations": 32},
+        {"paths": 1500, "realisations": 4},
+        {"features": 375, "realisations": 20},
         1,
     ),
     "paper": (
@@ -101,7 +101,7 @@ theory = run(sn.solve_dmft, waiting_times=[settled], **theory_size)
 # %%
 size = {
     "smoke": {"paths": 256, "realisations": 3},
-    "standard": {"paths": 1200, "realisations": 12},
+    "standard": {"paths": 800, "realisations": 12},
     "paper": {"paths": 12_000, "realisations": 12},
 }[profile]
 plots = {}

@@ -86,7 +86,7 @@ theory_size, border_size, rate = {
         0.1,
     ),
     "standard": (
-        {"paths": 1200, "realisations": 12},
+        {"paths": 800, "realisations": 12},
         {"paths": 1200, "realisations": 6},
         0.05,
     ),
