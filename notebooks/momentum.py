@@ -50,6 +50,10 @@
 # a little. Bars: two standard errors.
 # ```
 #
+# The theory is for many features. From networks with $N=$ {glue:}`half` to those of the middle panel $T_\mathrm{int}$
+# changes by {glue:text}`shift` per cent, in the mean over all crosses; if the shift falls as $1/N$, as much is left
+# from there to infinite $N$. (The data of the figure has both sizes.)
+#
 # ## The temperature does not depend on inertia
 #
 # Written without the velocity, the rule is
@@ -163,7 +167,7 @@ import xarray as xr
 
 import sgdnoise as sn
 from sgdnoise import plotting
-from sgdnoise.estimates import Estimate
+from sgdnoise.estimates import Estimate, finite_size
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -242,8 +246,10 @@ def solve(engine, betas, **options):
 
 
 theory = solve(sn.solve_dmft, momenta, **size["theory"])
-networks = solve(
-    sn.simulate, network_momenta, **size["networks"], probes=4, loss_every=1000
+half = size["networks"] | {"features": size["networks"]["features"] // 2}
+networks, smaller = (
+    solve(sn.simulate, network_momenta, **features, probes=4, loss_every=1000)
+    for features in (size["networks"], half)
 )
 
 # %%
@@ -319,7 +325,11 @@ for (name, power), color in zip(families.items(), plotting.SERIES, strict=False)
     levels = [weak(beta) / unit(beta) for beta in fine]
     line = plotting.curve(middle, fine, levels, fmt="-", **look)
     plotting.label(line, name, at=30, offset=(-5, 4) if power == 0 else (0, -16))
-    for found, fmt, which in ((theory, "o", "theory"), (networks, "x", "networks")):
+    for found, fmt, which in (
+        (theory, "o", "theory"),
+        (networks, "x", "networks"),
+        (smaller, "x", f"networks, $N={half['features']}$"),
+    ):
         betas = [beta for family, beta in found if family == name]
         values = [
             plotting.mean_and_error(found[name, beta].temperature / unit(beta))
@@ -330,9 +340,8 @@ for (name, power), color in zip(families.items(), plotting.SERIES, strict=False)
             zip(betas, zip(values, errors, strict=True), strict=True)
         )
         look = {"fmt": fmt, "color": color, "name": f"{name}, {which}"}
-        plotting.curve(
-            middle, betas, values, errors, markersize=4.5, elinewidth=0.7, **look
-        )
+        look |= {"markersize": 4.5, "elinewidth": 0.7, "visible": found is not smaller}
+        plotting.curve(middle, betas, values, errors, **look)
 plotting.curve(
     middle,
     None,
@@ -385,6 +394,9 @@ claim(
     rf"theory over closed form {table} at $\beta=0$, 0.5, 0.8, 0.9",
     ratios,
 )
+ends = [[run.temperature for run in found.values()] for found in (networks, smaller)]
+glue("half", half["features"])
+glue("shift", f"{100 * finite_size(*ends):+.1f}")
 # How far off linear response is.
 for word, name in zip(("same", "fixed"), families, strict=True):
     off = []

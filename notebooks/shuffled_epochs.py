@@ -50,6 +50,11 @@
 # | shuffling | {glue:text}`first-shuffling` | {glue:text}`later-shuffling` | {glue:text}`chord-shuffling` |
 # | persistence | {glue:text}`first-persistence` | {glue:text}`later-persistence` | {glue:text}`chord-persistence` |
 #
+# The theory is for many features. From networks with $N=$ {glue:}`half` to those of the figures the chord changes by
+# {glue:text}`shift` per cent and the distance of two replicas by {glue:text}`shift-distance` per cent, in the mean over
+# the three algorithms; if the shift falls as $1/N$, as much is left from there to infinite $N$. (The data of
+# {numref}`fig-shuffled-fdt` has both sizes.)
+#
 # After a single step all three have moved about equally far, because one step uses one batch. Then they separate. With
 # replacement the slope at lag 0.1 is {glue:text}`early-replacement` and at one epoch {glue:text}`epoch-replacement`.
 # With persistence it grows from {glue:text}`early-persistence` to {glue:text}`epoch-persistence`. With shuffling it
@@ -159,7 +164,7 @@ import numpy as np
 
 import sgdnoise as sn
 from sgdnoise import plotting
-from sgdnoise.estimates import Estimate, jackknife
+from sgdnoise.estimates import Estimate, finite_size, jackknife
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -204,12 +209,16 @@ settled, epoch, span = round(6 / rate), round(1 / batch), round(3 / rate)  # ste
 waits = [round(rate * (settled + step), 9) for step in range(2 * epoch)]
 whole = settled + 2 * epoch - 1 + span
 common = {"problem": problem, "learning_rate": rate, "waiting_times": waits}
-network = by_name(
-    sn.simulate,
-    **common,
-    duration=rate * max(settled + 6 * epoch, whole),
-    replicas=2,
-    **network_size,
+half = network_size | {"features": network_size["features"] // 2}
+network, smaller = (
+    by_name(
+        sn.simulate,
+        **common,
+        duration=rate * max(settled + 6 * epoch, whole),
+        replicas=2,
+        **size,
+    )
+    for size in (network_size, half)
 )
 theory = by_name(sn.solve_dmft, **common, duration=rate * whole, **theory_size)
 linear = {
@@ -243,10 +252,13 @@ for name, color in names.items():
     )
     place = {"at": span // 2, "offset": (4, -8) if name == "shuffling" else (-5, 4)}
     plotting.label(drawn, name, **place)
-    points = displacement(network[name]).isel(lag=slice(0, None, 2))
-    x, _ = plotting.mean_and_error(points.integrated_response)
     bars = look | {"fmt": markers[name], "markersize": 3, "elinewidth": 0.7}
-    plotting.curve(left, x, *plotting.mean_and_error(points.displacement), **bars)
+    for run, seen in ((network, True), (smaller, False)):
+        points = displacement(run[name]).isel(lag=slice(0, None, 2))
+        x, _ = plotting.mean_and_error(points.integrated_response)
+        values = plotting.mean_and_error(points.displacement)
+        called = name if seen else f"{name}, $N={half['features']}$"
+        plotting.curve(left, x, *values, **bars | {"label": called}, visible=seen)
     slope = local[name]
     plotting.curve(right, slope.lag, slope.slope, slope.error, **bars)
     exact = linear[name].isel(realisation=0, waiting_time=0)
@@ -299,6 +311,16 @@ for name in names:
     over = jackknife(lambda x, y: x / y, end.integrated_response, end.displacement)
     over = 1e3 * chord * over  # the displacement is in units of a thousandth
     glue(f"chord-{name}", f"{100 * (over - 1.0):+.1f}")
+# Finite size: the chord up to the end of the plot, and the distance.
+ends, apart = [], []
+for run in (network, smaller):
+    end = [displacement(run[name]).isel(lag=span) for name in names]
+    ends.append([plot.displacement / plot.integrated_response for plot in end])
+    six = slice(settled, settled + 6 * epoch)
+    apart.append([run[name].distance.isel(time=six).mean("time") for name in names])
+glue("half", half["features"])
+glue("shift", f"{100 * finite_size(*ends):+.1f}")
+glue("shift-distance", f"{100 * finite_size(*apart):+.1f}")
 change = {name: later[name] - first[name] for name in names}
 for name in names:
     glue(f"early-{name}", f"{first[name]:.4f}")

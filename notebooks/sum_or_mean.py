@@ -46,6 +46,12 @@
 # Bars: two standard errors.
 # ```
 #
+# The theory is for many features. From networks with $N=$ {glue:}`half` to those of the figures $T_\mathrm{int}$
+# changes by {glue:text}`shift` per cent, and from $N=$ {glue:}`stop-half` to {glue:}`stop-features` the distance at
+# $t=$ {glue:}`until` by {glue:text}`shift-stop` per cent, in the mean over all points weighted by their accuracy; if
+# the shift falls as $1/N$, as much is left from there to infinite $N$. (The data of {numref}`fig-sum-or-mean` has both
+# sizes.)
+#
 # Linear response leaves out terms of relative order $dt$ and, with persistence, $b\tau\Delta$ for the sum and
 # $\tau\Delta$ for the mean. It is off from the theory, from the lowest to the highest of the four batch fractions, in
 # per cent, by:
@@ -197,7 +203,7 @@ import xarray as xr
 
 import sgdnoise as sn
 from sgdnoise import interactive, plotting
-from sgdnoise.estimates import Estimate, jackknife
+from sgdnoise.estimates import Estimate, finite_size, jackknife
 from sgdnoise.report import claim, glue, publish
 
 plotting.use_style()
@@ -243,6 +249,11 @@ every_tau = (None, *sorted({*persistences, *map_persistences}))
 def rate_of(persistence):
     """Learning rate of vanilla and of persistent SGD."""
     return vanilla_rate if persistence is None else persistent_rate
+
+
+def half(size):
+    """Networks with half the features."""
+    return size | {"features": size["features"] // 2}
 
 
 def algorithm(persistence, batch, gradient):
@@ -296,7 +307,10 @@ def chords(engine, **options):
 
 
 theory = chords(sn.solve_dmft, **size["theory"])
-networks = chords(sn.simulate, **size["networks"], probes=4, loss_every=1000)
+networks, smaller = (
+    chords(sn.simulate, **features, probes=4, loss_every=1000)
+    for features in (size["networks"], half(size["networks"]))
+)
 
 # %%
 separable = sn.Problem(alpha=sat_alpha, delta=sat_delta, ridge=0.0)
@@ -321,6 +335,12 @@ rule = {"duration": 7500 * sat_rate, "stop_gradient": 1e-10, "record_every": 100
 brief = {"duration": until, "waiting_times": [0.0]}
 stops = {
     gradient: stopped(sn.simulate, gradient, **rule, **size["separable"])
+    for gradient in colors
+}
+stops_half = {
+    gradient: stopped(
+        sn.simulate, gradient, duration=until, **half(size["separable"])
+    ).isel(time=-1)
     for gradient in colors
 }
 paths = {
@@ -371,9 +391,14 @@ for gradient, color in colors.items():
         else:
             plotting.label(line, rf"$\tau={tau:g}$", at=1, offset=(6, 6))
         fill = {"fillstyle": "none" if style == ":" else "full"}
-        for found, fmt, which in ((theory, "o", "theory"), (networks, "x", "networks")):
+        for found, fmt, which in (
+            (theory, "o", "theory"),
+            (networks, "x", "networks"),
+            (smaller, "x", f"networks, $N={half(size['networks'])['features']}$"),
+        ):
             values, errors = along(found, tau, gradient) / unit
             mark = {"fmt": fmt, "color": color, "name": f"{name}, {which}"}
+            mark["visible"] = found is not smaller
             grow = {"markersize": 4.5 if fmt == "o" else 5}
             plotting.curve(axes, batches, values, errors, **mark, **grow, **fill)
     for time, fmt, fill in ((None, "s-", "full"), (until, "o", "none")):
@@ -390,6 +415,10 @@ for gradient, color in colors.items():
         if time is None:
             up = 7 if gradient == "mean" else -14
             plotting.label(line, gradient, at=len(sat_batches) // 2, offset=(0, up))
+    values, errors = plotting.mean_and_error(stops_half[gradient])
+    few = f"$N={half(size['separable'])['features']}$"
+    name = f"{gradient}, networks, {few}, $t={until:g}$"
+    plotting.curve(right, sat_batches, values, errors, name=name, visible=False)
     values, errors = plotting.mean_and_error(paths[gradient].isel(time=-1))
     mark = {"color": color, "name": f"{gradient}, theory, $t={until:g}$"}
     plotting.curve(
@@ -455,6 +484,19 @@ glue("data-sets", size["networks"]["realisations"])
 glue("stop-features", size["separable"]["features"])
 glue("stop-data-sets", size["separable"]["realisations"])
 glue("until", f"{until:g}")
+# Finite size: all temperatures, and the distances before the stop.
+ends = [[found[point] for point in networks] for found in (networks, smaller)]
+glue("half", half(size["networks"])["features"])
+glue("shift", f"{100 * finite_size(*ends):+.1f}")
+before = [
+    np.concatenate([each.transpose("point", "realisation") for each in found])
+    for found in (
+        [stops[g].sel(time=until, method="nearest") for g in colors],
+        stops_half.values(),
+    )
+]
+glue("stop-half", half(size["separable"])["features"])
+glue("shift-stop", f"{100 * finite_size(*before):+.1f}")
 
 
 # %% tags=["hide-input"]
