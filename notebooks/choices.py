@@ -380,8 +380,9 @@ glue("memory", f"{2 * 0.99:.2f}")
 #   are {glue:text}`stay` and {glue:text}`memory`.
 # - **Support vectors.** The Results call unsatisfied constraints "misclassified samples". The samples that are counted,
 #   in Appendix C too, are those within the margin, $h<\kappa$; most of them are classified correctly.
-# - **Appendix B.** Six slips in its equations, listed at the end of {doc}`/book/path_integral`. None of them changes a
-#   result, because the two replicas are statistically equivalent.
+# - **Appendix B.** Six slips in its equations, listed at the end of {doc}`/book/path_integral`. Five stand in
+#   intermediate steps or in definitions; with these mended its final equations are right. The sixth, an index in the
+#   final equation of $C^{12}$, changes no result, because the two replicas are statistically equivalent.
 # - **Names.** The learning rate is $\mathrm dt$ in some captions and $\eta$ in others.
 #
 # One statement that looks like a slip is correct: $w=v^*$ is optimal. The generalisation error $\Phi(-m/\sqrt{\Delta

@@ -66,6 +66,7 @@ def test_a_claim_that_we_leave_open_is_shown_as_open_whatever_a_seed_says(sigma)
     table = scorecard([GOOD, unsure], found)
     assert "1 reproduced, 0 reproduced with a remark, 0 not reproduced, 1 left open." in table
     assert 'class="claim verdict-left-open"' in table
+    assert "left open whatever this test says, for the reason in the remark" in table
 
 
 def test_significance_is_that_of_students_law():

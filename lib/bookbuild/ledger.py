@@ -257,7 +257,8 @@ def size(finding: Finding) -> str:
 def row(claim: Claim, finding: Finding) -> dict[str, Any]:
     """Return what the scorecard says of a claim; its verdict is the recorded one, unless this build leaves it open."""
     verdict = OPEN if is_open(claim, {claim.name: finding}) else claim.verdict
-    left = ", left open by the errors of this profile" if verdict == OPEN != claim.verdict else ""
+    left = ", left open by the errors of this profile" if verdict == OPEN else ""
+    left = ", and left open whatever this test says, for the reason in the remark" if claim.verdict == OPEN else left
     words, strength = printed(finding.found), abs(finding.sigma)
     where = f"{claim.where}. " if claim.where != OURS else ""
     return {
