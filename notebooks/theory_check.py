@@ -48,12 +48,12 @@ plotting.use_style()
 size = {
     "smoke": {"paths": 600, "realisations": 4, "features": 120, "runs": (8, 16)},
     "standard": {
-        "paths": 4000,
+        "paths": 3000,
         "realisations": 12,
-        "features": 400,
-        "runs": (160, 512),
+        "features": 480,
+        "runs": (112, 256),
     },
-    "paper": {"paths": 10_000, "realisations": 12, "features": 800, "runs": (160, 512)},
+    "paper": {"paths": 10_000, "realisations": 12, "features": 960, "runs": (112, 256)},
 }[profile]
 population = {
     "paths": size["paths"],
@@ -112,6 +112,7 @@ rates, ends = (rate, rate / 2), {}
 for algorithm in (sn.GD(), sn.SGD(batch=0.5)):
     for dt in rates:
         options = population | {"seed": seed + round(1 / dt), "waiting_times": [0.0]}
+        options |= {"paths": size["paths"] // 2}
         theory = sn.solve_dmft(problem, algorithm, dt, 8.0, **options)
         ends[algorithm, dt] = theory.sel(time=slice(6.0, None)).mean("time")
 
@@ -183,7 +184,7 @@ glue("farthest_sigma", f"{sigma:.1f}")
 # ## Training at finite size
 #
 # The theory is the limit of many features. Training runs with $N$ features deviate from it by order $1/N$, in addition
-# to their scatter. With two sizes, $N$ and $N/2$, the extrapolation $2x_N - x_{N/2}$ removes the deviation.
+# to their scatter. With two sizes, $N$ and $N/3$, the extrapolation $(3x_N-x_{N/3})/2$ removes the deviation.
 
 # %%
 algorithms = {
@@ -191,6 +192,7 @@ algorithms = {
     "SGD": sn.SGD(batch=batch),
     "p-SGD": sn.PersistentSGD(batch=batch, persistence=persistence),
 }
+PARTS = {1: 1.5, 3: -0.5}  # of the features, and their weights in the limit of many
 # Both are 60 steps long, with waiting times after a third of them.
 phases = {
     "UNSAT": (sn.Problem(alpha=alpha), rate, 60 * rate),
@@ -210,10 +212,10 @@ for (phase, (problem, dt, duration)), count in zip(
             problem, algorithm, dt, duration, **options, **population
         )
     pairs = [(algorithm, dt) for algorithm in algorithms.values()]
-    for part in (1, 2):
+    for part in PARTS:
         options = {
             "features": size["features"] // part,
-            "realisations": count * part,
+            "realisations": count,
             "replicas": 2,
         }
         options |= {"seed": seed + part, "waiting_times": [duration / 3]}
@@ -242,13 +244,14 @@ def curve(run, quantity):
     return run[quantity].isel(waiting_time=0) if quantity in two_time else run[quantity]
 
 
-def extrapolated(large, small):
+def extrapolated(*sizes):
     """Mean and standard error of the limit of many features."""
-    (one, one_error), (two, two_error) = (
-        plotting.mean_and_error(large),
-        plotting.mean_and_error(small),
+    weights = PARTS.values()
+    means, errors = zip(*map(plotting.mean_and_error, sizes), strict=True)
+    return (
+        sum(w * mean for w, mean in zip(weights, means, strict=True)),
+        np.hypot(*(w * error for w, error in zip(weights, errors, strict=True))),
     )
-    return 2 * one - two, np.hypot(2 * one_error, two_error)
 
 
 def overlay(axes, phase, quantity, label):
@@ -262,7 +265,7 @@ def overlay(axes, phase, quantity, label):
         plotting.draw(axes, curve(solved[phase, name], quantity), **look)
         points = (
             curve(trained[phase, name, part], quantity).isel(time=slice(6, None, 9))
-            for part in (1, 2)
+            for part in PARTS
         )
         value, error = extrapolated(*points)
         look = {"color": color, "markersize": 2.5, "name": f"{name}, networks"}
@@ -273,10 +276,11 @@ def overlay(axes, phase, quantity, label):
 def late_deviation(phase, name, quantity):
     """Simulation, extrapolated, over theory, both averaged over the second half of the run."""
     half = slice(phases[phase][2] / 2, None)
-    runs = trained[phase, name, 1], trained[phase, name, 2], solved[phase, name]
-    *parts, theory = (curve(run, quantity).sel(time=half).mean("time") for run in runs)
-    large, small, theory = map(Estimate.mean, (*parts, theory))
-    return (2.0 * large - small) / theory
+    runs = *(trained[phase, name, part] for part in PARTS), solved[phase, name]
+    late = (curve(run, quantity).sel(time=half).mean("time") for run in runs)
+    *parts, theory = map(Estimate.mean, late)
+    large, small = (w * part for w, part in zip(PARTS.values(), parts, strict=True))
+    return (large + small) / theory
 
 
 def chi_squared(phase):
@@ -294,12 +298,12 @@ def chi_squared(phase):
         and (quantity not in two_time or step > 20)
     ]
     parts = [
-        {name: trained[phase, name, part] for name in algorithms} for part in (1, 2)
+        (weight, {name: trained[phase, name, part] for name in algorithms})
+        for part, weight in PARTS.items()
     ]
     deviation, covariance = 0.0, 0.0
     for factor, runs in (
-        (2, parts[0]),
-        (-1, parts[1]),
+        *parts,
         (-1, {name: solved[phase, name] for name in algorithms}),
     ):
         values = np.stack(
@@ -370,9 +374,9 @@ claim(
 #   with error bars for simulations.
 # ---
 # Mean-field theory (lines; bands of two standard errors over populations of paths) and training runs (points,
-# extrapolated from $N=$ {glue:}`features` and half of that; {glue:text}`runs` data sets above and below, of half the
-# size twice as many; bars of two standard errors). Above: $\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$. Below:
-# $\alpha=1.5$, $\Delta=\kappa=1$, $\lambda=0$, $R_0=0.3$, $dt=0.2$. SGD with $b=0.3$, p-SGD with $b=0.3$ and $\tau=2$.
+# extrapolated from $N=$ {glue:}`features` and a third of that; {glue:text}`runs` data sets of each size above and
+# below; bars of two standard errors). Above: $\alpha=6$, $\Delta=\lambda=\kappa=1$, $dt=0.1$. Below: $\alpha=1.5$,
+# $\Delta=\kappa=1$, $\lambda=0$, $R_0=0.3$, $dt=0.2$. SGD with $b=0.3$, p-SGD with $b=0.3$ and $\tau=2$.
 # ```
 #
 # ```{glue:figure} two_time
@@ -406,7 +410,7 @@ claim(
 # single causal pass.
 
 # %%
-options = population | {"paths": min(size["paths"], 2000), "realisations": 2}
+options = population | {"paths": min(size["paths"], 1000), "realisations": 2}
 causal = sn.solve_dmft(
     phases["UNSAT"][0], algorithms["SGD"], rate, 40 * rate, **options
 )

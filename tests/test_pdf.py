@@ -95,7 +95,10 @@ def render(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "check_book", lambda *_: None)
     monkeypatch.setattr(downloads, "write", lambda _, folder: folder.mkdir())
 
-    def rendered(profile, scratch, offer_pdf):
+    def rendered(profile, scratch, offer_pdf, *beside):
+        for task in beside:
+            function, *words = task.call
+            function(*words)
         html = scratch / "html"
         shutil.rmtree(html, ignore_errors=True)
         html.mkdir()

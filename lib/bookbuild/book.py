@@ -136,12 +136,15 @@ def render(profile: str, key: str, need_pdf: bool, made_from: list[Path]) -> Non
     """Render into a scratch folder, print, check, then swap."""
     from bookbuild import downloads, printing
     from bookbuild.check import check_book
+    from bookbuild.run import Task
 
     with tempfile.TemporaryDirectory(dir=paths.SCRATCH) as scratch:
         offer_pdf = printing.browser() is not None
-        html = render_pages(profile, Path(scratch), offer_pdf)
+        apart = Path(scratch) / pdf_file(profile).parent.name
+        packing = Task("downloads", f"pack/{profile}", downloads.write, profile, apart)
+        html = render_pages(profile, Path(scratch), offer_pdf, packing)
         files = pdf_file(profile, html).parent
-        downloads.write(profile, files)
+        shutil.move(apart, files)
         if offer_pdf:
             try:
                 printing.make(html, profile, pdf_file(profile, html))
@@ -161,8 +164,8 @@ def render(profile: str, key: str, need_pdf: bool, made_from: list[Path]) -> Non
         swap(html, paths.HTML, Path(scratch) / "previous")
 
 
-def render_pages(profile: str, scratch: Path, offer_pdf: bool) -> Path:
-    """Render every page, with warnings as errors; return their folder."""
+def render_pages(profile: str, scratch: Path, offer_pdf: bool, *beside: Any) -> Path:
+    """Render every page, with warnings as errors, and do tasks at the same time; return the folder of the pages."""
     from bookbuild.run import Task, do
 
     html = scratch / "_build" / "html"
@@ -171,7 +174,10 @@ def render_pages(profile: str, scratch: Path, offer_pdf: bool) -> Path:
     environment = {"SGDNOISE_PROFILE": profile, "HOME": str(scratch)}
     environment["SGDNOISE_PDF"] = pdf_file(profile).name if offer_pdf else ""
     task = Task("book", f"render/{profile}", jupyter_book, words, **environment)
-    if not do([task], "Rendering the book") or not (html / "index.html").is_file():
+    do([task, *beside], "Rendering the book")
+    if failure := next(filter(None, (other.failure for other in beside)), None):
+        raise Refusal(failure)
+    if task.failure or not (html / "index.html").is_file():
         lines = task.log.read_text(encoding="utf-8").splitlines()
         complaints = [line for line in lines if "WARNING" in line or "ERROR" in line or "Refusal" in line]
         for line in complaints[:20] or lines[-20:]:
