@@ -46,7 +46,7 @@
 # Bars: two standard errors.
 # ```
 #
-# The theory is for many features. From networks with $N=$ {glue:}`half` to those of the figures $T_\mathrm{int}$
+# The theory is for many features. From networks with $N=$ {glue:}`half` to those of the figure $T_\mathrm{int}$
 # changes by {glue:text}`shift` per cent, and from $N=$ {glue:}`stop-half` to {glue:}`stop-features` the distance at
 # $t=$ {glue:}`until` by {glue:text}`shift-stop` per cent, in the mean over all points weighted by their accuracy; if
 # the shift falls as $1/N$, as much is left from there to infinite $N$. (The data of {numref}`fig-sum-or-mean` has both
@@ -284,7 +284,7 @@ def chord(engine, problem, persistence, batch, gradient, rate, seed, **options):
     return 0.5 * (distance**2).mean("time") / response.mean("time")
 
 
-def chords(engine, **options):
+def chords(engine, memories=every_tau, **options):
     """T_int by theory or by simulation at every point, stored or computed now."""
     points = [
         {
@@ -293,7 +293,7 @@ def chords(engine, **options):
             "gradient": gradient,
             "rate": rate_of(tau),
         }
-        for tau in every_tau
+        for tau in memories
         for batch in batches
         for gradient in colors
     ]
@@ -307,10 +307,9 @@ def chords(engine, **options):
 
 
 theory = chords(sn.solve_dmft, **size["theory"])
-networks, smaller = (
-    chords(sn.simulate, **features, probes=4, loss_every=1000)
-    for features in (size["networks"], half(size["networks"]))
-)
+options = {"probes": 4, "loss_every": 1000}
+networks = chords(sn.simulate, **options, **size["networks"])
+smaller = chords(sn.simulate, taus, **options, **half(size["networks"]))
 
 # %%
 separable = sn.Problem(alpha=sat_alpha, delta=sat_delta, ridge=0.0)
@@ -485,7 +484,7 @@ glue("stop-features", size["separable"]["features"])
 glue("stop-data-sets", size["separable"]["realisations"])
 glue("until", f"{until:g}")
 # Finite size: all temperatures, and the distances before the stop.
-ends = [[found[point] for point in networks] for found in (networks, smaller)]
+ends = [[found[point] for point in smaller] for found in (networks, smaller)]
 glue("half", half(size["networks"])["features"])
 glue("shift", f"{100 * finite_size(*ends):+.1f}")
 before = [

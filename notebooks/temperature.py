@@ -204,7 +204,8 @@ for algorithm in [*by_tau.values(), *by_batch.values()]:
     theory[algorithm] = solve(sn.solve_stationary, *case, **options)
     options = {"duration": 11.0, "waiting_times": [5.0, 6.0, 7.0], "loss_every": 20}
     network[algorithm] = solve(sn.simulate, *case, **options, **network_size)
-    smaller[algorithm] = solve(sn.simulate, *case, **options, **half(network_size))
+    if algorithm in by_tau.values():
+        smaller[algorithm] = solve(sn.simulate, *case, **options, **half(network_size))
     linear[algorithm] = sn.linear_response(*case, duration=60.0)
 
 problem = sn.Problem(alpha=vanilla_alpha, delta=delta, ridge=ridge)
@@ -306,6 +307,8 @@ def spectrum(axes, algorithm, color, label, name=None):
     look |= {"fmt": "s", "fillstyle": "none", "markersize": 4.5}
     values = found.frequency, found.temperature, found.error
     plotting.curve(axes, *values, name=f"networks, {label}", **look)
+    if algorithm not in smaller:
+        return
     found = networks_half[algorithm]
     values = found.frequency, found.temperature, found.error
     size = half(vanilla_size if algorithm == vanilla else network_size)["features"]
@@ -453,9 +456,7 @@ def each(run):
     )
 
 
-ends = [
-    np.concatenate([each(run) for run in runs.values()]) for runs in (network, smaller)
-]
+ends = [np.concatenate([each(runs[a]) for a in smaller]) for runs in (network, smaller)]
 glue("shift", f"{100 * finite_size(*ends):+.1f}")
 glue("network-half", half(network_size)["features"])
 again = line_over(theory[vanilla], 0.0, 2.5)
@@ -533,8 +534,8 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # ```
 #
 # From networks with $N=$ {glue:}`network-half` to those of the figure the temperatures change by {glue:text}`shift` per
-# cent, in the mean over all squares weighted by their accuracy; if the shift falls as $1/N$, as much is left from there
-# to the theory, which is for infinite $N$. (The data of the figure has both sizes.)
+# cent, in the mean over the squares on the left and on the right, weighted by their accuracy; if the shift falls as
+# $1/N$, as much is left from there to the theory, which is for infinite $N$. (The data of the figure has both sizes.)
 #
 # p-SGD is hot at low frequencies and cold at high ones, and the crossover is where the batch is forgotten, at
 # $\omega\approx1/(b\tau)$. At frequency zero the temperature grows with the persistence time, from

@@ -176,7 +176,7 @@ for batch, color in plotting.ordered(spectrum_batches).items():
     spectrum = sn.hessian_spectrum(problem, sn.SGD(batch=batch))
     low, high = spectrum.edges
     # Closer towards the edges, where the density rises steeply.
-    angle = np.linspace(0, np.pi, 300)
+    angle = np.linspace(0, np.pi, 100)
     a = (low + high) / 2 - (high - low) / 2 * np.cos(angle)
     static = spectrum.statics
     force = static.square_slope / static.curvature * (1 - batch) * (a - ridge)
