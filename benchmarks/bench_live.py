@@ -49,7 +49,9 @@ def page_with(phase, batch, persistence, features):
         "start": setting | {"seed": 0},
         "groups": [{"phase": phase, "rate": rate, "time": CURVE, "points": [point]}],
     }
-    scripts = "".join(f'<script defer src="{(LIVE / name).as_uri()}"></script>' for name in sphinx_ext.LIVE_SCRIPTS)
+    names = [name for name in sphinx_ext.LIVE_FILES if name.endswith(".js")]
+    files = (sphinx_ext.D3 if name == sphinx_ext.D3_NAME else LIVE.parent / name for name in names)
+    scripts = "".join(f'<script defer src="{file.as_uri()}"></script>' for file in files)
     style = f'<link rel="stylesheet" href="{(LIVE / "live.css").as_uri()}">'
     shipped = f'<script type="application/json" id="live-content">{json.dumps(content)}</script>'
     body = f'<section id="live" class="live" hidden></section>{shipped}'

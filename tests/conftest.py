@@ -4,6 +4,7 @@ The copy has all pages of prose and four notebooks, in the smoke profile; of the
 equations, so that links lead somewhere. ``make looks`` has the same tests read the book that ``make book`` has made.
 """
 
+import io
 import json
 import os
 import re
@@ -247,3 +248,19 @@ def open_page(page, file):
     page.goto(file.as_uri())
     page.wait_for_load_state("load")
     page.evaluate("document.fonts.ready.then(() => true)")
+
+
+class Terminal(io.StringIO):
+    """What is written to a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What notebooks show, collected."""
+    outputs = []
+    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: outputs.append(data))
+    return outputs

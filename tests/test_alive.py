@@ -6,9 +6,9 @@ import xarray as xr
 from conftest import watched
 
 import sgdnoise as sn
-from bookbuild import page as pages
 from bookbuild import sphinx_ext
 from bookbuild.paths import LIVE
+from bookbuild.texts import fill
 from sgdnoise.estimates import Estimate
 from sgdnoise.interactive import batch, offer, packed, pairs, persistence, reading
 
@@ -20,12 +20,12 @@ TOLD = "document.querySelector('.alive-reading strong').textContent"
 
 def show(page, view, content):
     """Put a figure with these numbers on an empty page, with the scripts and styles of the book."""
-    section = pages.interactive({"view": view, "label": "Figure", "content": content})
+    answer = {"view": view, "label": "Figure", "content": content}
+    section = fill("figure.md", figure="", svg="", file="", folder="", numbers=None, answer=answer)
     page.set_content(f"<!DOCTYPE html><html lang='en'><body>{section}</body></html>")
-    for name in sphinx_ext.ALIVE_STYLES:
-        page.add_style_tag(path=LIVE.parent / name)
-    for name in sphinx_ext.ALIVE_SCRIPTS:
-        page.add_script_tag(path=sphinx_ext.D3 if name == sphinx_ext.D3_NAME else LIVE.parent / name)
+    for name in sphinx_ext.ALIVE_FILES:
+        load = page.add_style_tag if name.endswith(".css") else page.add_script_tag
+        load(path=sphinx_ext.D3 if name == sphinx_ext.D3_NAME else LIVE.parent / name)
     page.wait_for_function("window.sgdnoise.figures && sgdnoise.figures.length === 1")
 
 

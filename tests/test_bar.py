@@ -5,15 +5,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from conftest import Terminal
 from tqdm import tqdm
 
 from sgdnoise import progress
 from sgdnoise.sweep.executors import Processes
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.fixture(autouse=True)
@@ -31,19 +27,20 @@ def drawn(monkeypatch, stream, show, quiet_seconds=0.0):
     return stream.getvalue()
 
 
-def test_drawn_on_a_terminal_and_not_in_a_log(monkeypatch):
-    assert "simulating" in drawn(monkeypatch, Terminal(), None)
-    assert "15/40" in drawn(monkeypatch, Terminal(), None)
-    assert drawn(monkeypatch, io.StringIO(), None) == ""
-
-
-def test_short_work_says_nothing(monkeypatch):
-    assert drawn(monkeypatch, Terminal(), None, quiet_seconds=60.0) == ""
-
-
-def test_always_or_never(monkeypatch):
-    assert "15/40" in drawn(monkeypatch, io.StringIO(), True, quiet_seconds=60.0)
-    assert drawn(monkeypatch, Terminal(), False) == ""
+@pytest.mark.parametrize(
+    ("stream", "show", "quiet_seconds", "is_drawn"),
+    [
+        (Terminal, None, 0.0, True),
+        (io.StringIO, None, 0.0, False),
+        (Terminal, None, 60.0, False),
+        (io.StringIO, True, 60.0, True),
+        (Terminal, False, 0.0, False),
+    ],
+    ids=["terminal", "log", "short work", "always", "never"],
+)
+def test_when_it_is_drawn(monkeypatch, stream, show, quiet_seconds, is_drawn):
+    found = drawn(monkeypatch, stream(), show, quiet_seconds)
+    assert ("simulating" in found, "15/40" in found) == (is_drawn, is_drawn) if is_drawn else found == ""
 
 
 def test_drawn_in_a_notebook(monkeypatch):

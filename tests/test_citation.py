@@ -8,8 +8,7 @@ from jinja2 import DictLoader
 
 from bookbuild import sphinx_ext
 from bookbuild.paths import ROOT
-from bookbuild.project_files import citation_files
-from bookbuild.texts import citation, templates
+from bookbuild.texts import citation, citation_files, templates
 from sgdnoise import __version__
 
 

@@ -24,12 +24,16 @@ from sgdnoise.sweep.entry import decode
 BARS = ["x", "y", "low", "high"]
 
 
+@pytest.fixture(autouse=True)
+def closed():
+    plt.close("all")  # what other tests have left open
+    yield
+    plt.close("all")
+
+
 @pytest.fixture
 def figure():
-    plt.close("all")  # what other tests have left open
-    figure, _ = plt.subplots()
-    yield figure
-    plt.close(figure)
+    return plt.subplots()[0]
 
 
 def drawn(figure):
@@ -172,54 +176,46 @@ def parts(figure):
         ({"legend": True}, 7),
     ],
 )
-def test_a_narrow_page_shows_panels_with_all_that_they_need(figure, options, count):
+def test_a_narrow_page_shows_panels_with_all_that_they_need(options, count):
     """Six panels in two rows: those that share the numbers below stay together, a common legend is a part."""
-    plt.close(figure)
     shared = {name: value for name, value in options.items() if name != "legend"}
     with plt.rc_context(plotting.STYLE):
         six, _ = plt.subplots(2, 3, **shared)
         if "legend" in options:
             six.legend(handles=[plt.Line2D([], [], label="a line")], loc="outside upper center")
         found = parts(six)
-    plt.close(six)
     assert len(found) == count, found
     assert sum(w * h for *_, w, h in found) <= 1.2 * six.get_tightbbox().width * six.get_tightbbox().height * 72**2
     rows = [y for _, y, _, _ in found]
     assert rows == sorted(rows), "from above"
 
 
-def test_panels_that_share_an_axis_have_its_numbers_and_name(figure):
-    plt.close(figure)
+def test_panels_that_share_an_axis_have_its_numbers_and_name():
     pair, (left, right) = plt.subplots(1, 2, sharey=True)
     left.set_ylabel("distance")
     assert not right.yaxis.get_major_ticks()[0].label1.get_visible()
     report.give_numbers(pair)
     assert right.yaxis.get_major_ticks()[0].label1.get_visible()
     assert right.get_ylabel() == "distance"
-    plt.close(pair)
 
 
-def test_a_scale_of_colours_stays_with_the_panel_beside_it(figure):
-    plt.close(figure)
+def test_a_scale_of_colours_stays_with_the_panel_beside_it():
     with plt.rc_context(plotting.STYLE):
         pair, panels = plt.subplots(1, 2)
         pair.colorbar(mpl.cm.ScalarMappable(), ax=panels)
         found = parts(pair)
-    plt.close(pair)
     assert len(found) == 2
     assert found[1][2] > found[0][2], "the second one has the scale"
 
 
-def test_a_wide_figure_of_one_panel_is_drawn_again_for_a_phone(figure):
+def test_a_wide_figure_of_one_panel_is_drawn_again_for_a_phone():
     """In the same file, below what a page shows; the letters of the figure are not repeated."""
-    plt.close(figure)
     with plt.rc_context(plotting.STYLE):
         wide, axes = plt.subplots()
         axes.set_xlabel("a label with letters")
         once = report.drawn(wide)
         height = float(re.search(r'viewBox="0 0 [\d.]+ ([\d.]+)"', once)[1])
         file, part = report.with_narrow(once, wide)
-    plt.close(wide)
     x, y, width, _ = map(int, part.split())
     assert x == 0
     assert y > height
@@ -266,15 +262,6 @@ def test_what_the_paper_says_is_published_too(figure):
     plotting.quoted(figure.axes[0], None, 0.015, "paper")
     plotting.quoted(figure.axes[0], [1.0], [2.0], "paper, a point")
     assert list(drawn(figure).curve) == ["paper", "paper, a point"]
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """What notebooks show, collected."""
-    outputs = []
-    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: True)
-    monkeypatch.setattr("IPython.display.display", lambda data, raw: outputs.append(data))  # noqa: ARG005
-    return outputs
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from conftest import run, small_project
 from scipy import stats
 
-from bookbuild import ledger, paths, seeds
+from bookbuild import ledger, paths
 from bookbuild.ledger import Claim, Finding
 from bookbuild.sphinx_ext import templates
 from bookbuild.texts import Refusal, fill
@@ -142,10 +142,7 @@ def test_the_joint_test_is_right_for_correlated_points():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_what_is_no_number_leaves_a_claim_open_and_survives_the_notebook(value, monkeypatch):
-    shown = []
-    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: True)
-    monkeypatch.setattr("IPython.display.display", lambda data, **_: shown.append(data))
+def test_what_is_no_number_leaves_a_claim_open_and_survives_the_notebook(value, shown, monkeypatch):
     report.claim("good", "x", {"a": Estimate(5.0, 1.0), "b": Estimate(value, 1.0, 3)})
     output = nbformat.v4.new_output("display_data", json.loads(json.dumps(shown[0], allow_nan=False)))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=[output])])
@@ -186,7 +183,7 @@ def test_seeds_stand_side_by_side():
 
 
 def test_every_claim_is_in_the_stored_table_of_seeds_or_named_as_missing():
-    table = seeds.stored()
+    table = ledger.stored_seeds()
     assert table["revision"]
     names = {entry.name for entry in ledger.read_ledger(paths.LEDGER)}
     assert set(table["claims"]) | set(table["others"]) == names
@@ -195,7 +192,7 @@ def test_every_claim_is_in_the_stored_table_of_seeds_or_named_as_missing():
 
 
 def test_all_seeds_of_the_stored_table_decide_as_recorded():
-    table = seeds.stored()
+    table = ledger.stored_seeds()
     for entry in ledger.read_ledger(paths.LEDGER):
         for sigma in set(table["claims"].get(entry.name, ())) - {None}:
             ledger.check([entry], {entry.name: Finding(entry.name, "x", sigma=sigma)}, table["profile"])
@@ -203,18 +200,18 @@ def test_all_seeds_of_the_stored_table_decide_as_recorded():
 
 def test_a_claim_with_other_tests_is_not_in_the_table_of_seeds(monkeypatch, tmp_path):
     claims = ledger.read_ledger(paths.LEDGER)
-    rows = {entry.name: seeds.marks(entry) | {"found": [4.0]} for entry in claims[:3]}
+    rows = {entry.name: ledger.marks(entry) | {"found": [4.0]} for entry in claims[:3]}
     rows[claims[2].name]["code"] = "other"
-    rows[claims[3].name] = seeds.marks(claims[3]) | {"found": [None]}
+    rows[claims[3].name] = ledger.marks(claims[3]) | {"found": [None]}
     path = tmp_path / "seeds.json"
     path.write_text(json.dumps({"seeds": [0], "claims": rows}))
     monkeypatch.setattr(paths, "SEEDS", path)
-    assert list(seeds.stored()["claims"]) == [entry.name for entry in claims[:3]], "the fourth was not finished"
-    assert seeds.stored()["edited"] == [claims[2].name]
+    assert list(ledger.stored_seeds()["claims"]) == [entry.name for entry in claims[:3]], "the fourth was not finished"
+    assert ledger.stored_seeds()["edited"] == [claims[2].name]
     other = replace(claims[0], tests=[replace(claims[0].tests[0], quantity="Something else")])
     monkeypatch.setattr(ledger, "read_ledger", lambda _: [other, *claims[1:]])
-    assert list(seeds.stored()["claims"]) == [entry.name for entry in claims[1:3]]
-    assert claims[0].name in seeds.stored()["others"]
+    assert list(ledger.stored_seeds()["claims"]) == [entry.name for entry in claims[1:3]]
+    assert claims[0].name in ledger.stored_seeds()["others"]
 
 
 def test_claims_of_our_own_stand_apart(tmp_path):

@@ -26,8 +26,9 @@ NAMES["response"] = "integrated_response"
 def scripts(browser):
     """An empty page with the scripts of the live page."""
     with watched(browser) as page:
-        for name in sphinx_ext.LIVE_SCRIPTS:
-            page.add_script_tag(path=sphinx_ext.D3 if name.endswith(sphinx_ext.D3_NAME) else LIVE / name)
+        for name in sphinx_ext.LIVE_FILES:
+            if name.endswith(".js"):
+                page.add_script_tag(path=sphinx_ext.D3 if name == sphinx_ext.D3_NAME else LIVE.parent / name)
         yield page
         assert page.complaints == []
 

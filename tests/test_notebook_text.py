@@ -1,6 +1,7 @@
 """Notebooks as text: parameters, keys, and what keeps the text clean."""
 
 import ast
+import math
 import os
 import re
 import shutil
@@ -172,17 +173,12 @@ def test_the_hash_of_a_tree_ignores_caches(tmp_path, monkeypatch):
     assert notebooks.tree_hash(tmp_path / "a") != before
 
 
-def test_unknown_name_is_refused():
-    with pytest.raises(Refusal, match=r"NAME must be a notebook of the project \(.*the_model.*\), got 'fig99'"):
-        notebooks.read("fig99")
-
-
 @pytest.mark.parametrize("notebook", notebooks.read_all(), ids=lambda notebook: notebook.name)
 def test_every_notebook_of_the_project(notebook):
     assert notebook.convert().cells[0].source.startswith("# "), "the first cell is the title"
     for profile in notebooks.PROFILES:
         assert notebook.parameters(profile)["seed"] == 0
-        assert notebook.expected_seconds(profile) is not None
+        assert 0 < notebook.expected_seconds(profile) < math.inf
     name, word = notebook.example().split(maxsplit=1)
     assert notebook.parameters("smoke", {name: word}) != notebook.parameters("smoke"), "the page invites to try it"
 

@@ -6,7 +6,8 @@ import re
 import matplotlib as mpl
 import pytest
 
-from bookbuild import notebooks, project_files
+from bookbuild import __main__ as commands
+from bookbuild import notebooks
 from bookbuild.paths import README_FIGURE, ROOT
 
 TEXT = (ROOT / "README.md").read_text()
@@ -26,7 +27,7 @@ def test_what_the_readme_names_is_there():
     assert README_FIGURE.stat().st_size > 1000
     (name,) = re.findall(r"make notebook NAME=(\w+)", TEXT)
     assert notebooks.read(name)
-    assert TEXT.count(project_files.MARKS[0]) == TEXT.count(project_files.MARKS[1]) == 1
+    assert TEXT.count(commands.MARKS[0]) == TEXT.count(commands.MARKS[1]) == 1
 
 
 def test_every_target_that_the_readme_names_exists():
@@ -38,7 +39,7 @@ def test_every_target_that_the_readme_names_exists():
 def test_what_is_measured_is_kept_besides_what_was_measured_before(tmp_path):
     path = tmp_path / "costs.json"
     path.write_text('{"book/paper": 3600, "book/smoke": 90}')
-    project_files.keep(path, {"book/smoke": 100})
+    commands.keep(path, {"book/smoke": 100})
     assert json.loads(path.read_text()) == {"book/paper": 3600, "book/smoke": 100}
 
 

@@ -1,6 +1,7 @@
 """Work in processes: how far it is, how long it takes, that an interrupt ends it, that compiling is done once."""
 
 import io
+import math
 import os
 import sys
 import time
@@ -8,6 +9,7 @@ from concurrent.futures import Future
 
 import psutil
 import pytest
+from conftest import Terminal
 
 from bookbuild import run
 from bookbuild.notebooks import Notebook
@@ -29,12 +31,7 @@ def test_the_estimate_deals_tasks_to_workers_and_follows_the_pace_of_the_machine
     late = job("a", 10.0, started=0.0)
     assert remaining_seconds([late], workers=1, now=100.0) == 10.0, "a late task is not about to end"
     assert remaining_seconds([late, job("b", 1.0)], workers=1, now=100.0) == 20.0, "and tells how slow the machine is"
-    assert remaining_seconds([job("a", None), job("b", 1.0)], workers=2, now=0.0) is None
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
+    assert remaining_seconds([job("a", math.inf), job("b", 1.0)], workers=2, now=0.0) == math.inf
 
 
 @pytest.fixture
@@ -121,7 +118,7 @@ def test_an_interrupt_ends_the_processes_with_all_that_they_have_started_and_sta
         return [int(path.read_text()) for path in tmp_path.glob("task-*") if path.read_text()]
 
     def interrupted():
-        with run.pool(2) as processes:
+        with run.Pool(2) as processes:
             for task in range(5):
                 processes.submit(os.system, f"echo $$ > {tmp_path}/task-{task}; sleep 600")
             while len(numbers()) < 2:

@@ -1,17 +1,28 @@
 """The commands behind the Makefile; ``python -m bookbuild --help`` lists them."""
 
 import argparse
+import json
 import os
+import shutil
 import signal
 import sys
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 from bookbuild import notebooks, paths
-from bookbuild.texts import Refusal, say
+from bookbuild.texts import Refusal, citation_files, clock, read_json, say
 
 # What only one command needs is imported there: a wrong word is then refused at once.
 SCHEDULER_VARIABLE = "SGDNOISE_SCHEDULER"
+README = paths.ROOT / "README.md"
+MARKS = ("<!-- timings: written by `make readme` -->\n", "\n<!-- end of timings -->")
+TIMINGS = {
+    "setup": "installation {} (once)",
+    "book/standard": "`make book` {}",
+    "book/smoke": "`make book PROFILE=smoke` {}",
+}
 
 
 def make_book(arguments: argparse.Namespace) -> None:
@@ -49,12 +60,11 @@ def compare_seeds(arguments: argparse.Namespace) -> None:
     words = arguments.seeds.split()
     if not words or not all(word.isdecimal() for word in words) or len(set(words)) < len(words):
         raise Refusal(f"SEEDS must be different whole numbers, as in SEEDS='0 1 2', got {arguments.seeds!r}")
-    from bookbuild import book, seeds
+    from bookbuild import book, ledger
 
     book.writable(paths.BUILD)
-    table = seeds.compare([int(word) for word in words], arguments.profile)
-    for name, row in table["claims"].items():
-        print(f"{name:40}", *(f"{sigma:+6.1f}" for sigma in row["found"]))
+    for name, row in ledger.compare_seeds([int(word) for word in words], arguments.profile).items():
+        print(f"{name:40}", *(f"{sigma:+6.1f}" for sigma in row))
 
 
 def pair(_: argparse.Namespace) -> None:
@@ -75,19 +85,53 @@ def pair(_: argparse.Namespace) -> None:
         say(f"{os.path.relpath(path)} written.")
 
 
-def remake_readme(_: argparse.Namespace) -> None:
-    """Remake the figure and the timings of the README."""
-    from bookbuild import book, project_files
+def update_readme(_: argparse.Namespace) -> None:
+    """Remake the figure and the timings of the README, and the costs and benchmarks that the book quotes.
 
-    book.writable(paths.BUILD)
-    project_files.update_readme()
+    The pages of a build cannot know how long that build takes, and would measure how busy the machine is with building.
+    So ``book/costs.json`` and ``book/benchmarks.json`` keep what was measured last.
+    """
+    from bookbuild.book import writable
+    from bookbuild.run import Job, load_timings, run_all
+    from sgdnoise._machine import cores
+
+    writable(paths.BUILD)
+    notebook = notebooks.read("the_model")
+    job = Job(notebook, notebook.parameters("standard"))
+    run_all([job])
+    shutil.copyfile(notebooks.extract(job.output)[0], paths.README_FIGURE)
+    timings = load_timings(paths.TIMINGS)
+    costs = {name: round(seconds, 1) for name, seconds in timings.items()}
+    keep(paths.COSTS, {**costs, "cores": cores()} if any(name.startswith("book/") for name in costs) else {})
+    keep(paths.BENCHMARK_RESULTS, {path.stem: read_json(path) for path in sorted(paths.BENCH.glob("*.json"))})
+    installed = paths.ROOT / ".venv" / "setup-seconds"
+    known = read_json(paths.COSTS) | timings
+    known |= {"setup": float(installed.read_text(encoding="utf-8"))} if installed.is_file() else {}
+    before, after = README.read_text(encoding="utf-8").split(MARKS[0])
+    text = before + MARKS[0] + sentence(known, cores()) + MARKS[1] + after.split(MARKS[1])[1]
+    README.write_text(text, encoding="utf-8")
     print("README.md and its figure are up to date.")
+
+
+def keep(path: Path, found: Mapping[str, Any]) -> None:
+    """Keep what was measured, besides what the file has of other things."""
+    path.write_text(json.dumps({**read_json(path), **found}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def sentence(seconds: Mapping[str, float], workers: int) -> str:
+    """Say how long things take.
+
+    >>> sentence({"setup": 30.0, "book/smoke": 41.0, "book/standard": 95.2}, 2)
+    'Measured on 2 cores: installation 30 s (once), `make book` 1 min 35 s, ...
+    """
+    known = [words.format(clock(seconds[name])) for name, words in TIMINGS.items() if name in seconds]
+    if not known:
+        raise Refusal("a book must have been built from scratch in this folder, to be timed")
+    return f"Measured on {workers} cores: {', '.join(known)}."
 
 
 def write_citation(_: argparse.Namespace) -> None:
     """Write the files that are made from CITATION.cff."""
-    from bookbuild.project_files import citation_files
-
     for path, text in citation_files().items():
         path.write_text(text, encoding="utf-8")
         print(f"{os.path.relpath(path)} written.")
@@ -95,9 +139,9 @@ def write_citation(_: argparse.Namespace) -> None:
 
 def compile_all(_: argparse.Namespace) -> None:
     """Compile the library."""
-    from bookbuild.run import compile_all
+    from bookbuild import run
 
-    compile_all()
+    run.compile_all()
 
 
 PROFILE: dict[str, dict[str, Any]] = {"--profile": {"default": "standard"}}
@@ -110,7 +154,7 @@ COMMANDS = {
     "ledger": (compare_seeds, {**PROFILE, "--seeds": {"default": "0 1 2 3 4"}}),
     "pair": (pair, {}),
     "kernels": (compile_all, {}),
-    "readme": (remake_readme, {}),
+    "readme": (update_readme, {}),
     "citation": (write_citation, {}),
 }
 
@@ -146,15 +190,10 @@ def check_scheduler(address: str | None) -> None:
             raise Refusal(str(error)) from error
 
 
-def interrupt(*_: object) -> None:
-    """Treat a termination like Ctrl-C, so that the processes are ended in order."""
-    raise KeyboardInterrupt
-
-
 def main(words: list[str]) -> int:
     """Run a command; return the exit status. Whatever goes wrong for a known reason is one sentence."""
     arguments = parse(words)
-    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the processes are then ended in order
     try:
         check_scheduler(os.environ.get(SCHEDULER_VARIABLE))
         arguments.run(arguments)

@@ -8,8 +8,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,30 +28,29 @@ def build(profile: str, need_pdf: bool = False) -> Path:
 
     The book has a PDF where there is a Chromium to print it; with ``need_pdf`` it must.
     """
+    from bookbuild import ledger, maths
     from bookbuild.printing import MISSING, browser
 
     notebooks.check_profile(profile)
     if need_pdf and browser() is None:
         raise Refusal(MISSING)
-    check_texts()
+    ledger.read_ledger(paths.LEDGER)  # texts that cannot be read are refused before any work
+    maths.read_symbols(paths.SYMBOLS)
+    read_yaml(paths.TOC)
+    notebooks.read_all()
     writable(paths.BUILD)
-    with only_one():
+    lock = FileLock(paths.BUILD / ".lock")  # it ends with the process, however that ends
+    with contextlib.suppress(Timeout):
+        lock.acquire(timeout=0)
+    if not lock.is_locked:
+        say("Another build is at work in this folder; waiting for it to end.")
+    with lock:
         key = book_key(profile)
         if finished(key) and (not need_pdf or pdf_file(profile).is_file()):
             say("The book is up to date.")
         else:
             make(profile, key, need_pdf)
     return paths.HTML / "index.html"
-
-
-def check_texts() -> None:
-    """Refuse texts that cannot be read, before any work."""
-    from bookbuild import ledger, maths
-
-    ledger.read_ledger(paths.LEDGER)
-    maths.read_symbols(paths.SYMBOLS)
-    read_yaml(paths.TOC)
-    notebooks.read_all()
 
 
 def make(profile: str, key: str, need_pdf: bool) -> None:
@@ -62,7 +60,9 @@ def make(profile: str, key: str, need_pdf: bool) -> None:
     from bookbuild.run import USUAL_SECONDS, Job, compile_all, known_durations, run_all, save_timings
 
     began = time.monotonic()
-    clear_scratch()
+    for path in paths.SCRATCH.iterdir():  # what killed runs left behind; nothing in there is ever read again
+        with contextlib.suppress(OSError):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     jobs = [Job(notebook, notebook.parameters(profile)) for notebook in notebooks.read_all()]
     from_scratch = not any(job.done() for job in jobs) and not any(paths.RESULTS.glob("*.sgdnoise.nc"))
     forget_without_results(jobs)
@@ -122,14 +122,9 @@ def finished(key: str) -> bool:
     try:
         stamp = json.loads((paths.HTML / STAMP).read_text(encoding="utf-8"))
         files = [paths.ROOT / name for name in stamp["files"]]
-        return bool(stamp["key"] == key and stamp["files"] == short(notebooks.digests(*files)))
+        return bool(stamp["key"] == key and stamp["files"] == notebooks.digests(*files))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-
-
-def short(digests: dict[str, str]) -> dict[str, str]:
-    """Return the first half of each checksum: enough to notice damage, in a file that is part of the site."""
-    return {name: digest[:20] for name, digest in digests.items()}
 
 
 def render(profile: str, key: str, need_pdf: bool, made_from: list[Path]) -> None:
@@ -159,7 +154,7 @@ def render(profile: str, key: str, need_pdf: bool, made_from: list[Path]) -> Non
         site = os.path.relpath(paths.HTML, paths.ROOT)
         written = (path for path in html.rglob("*") if path.is_file())
         made = {f"{site}/{path.relative_to(html)}": notebooks.digest(path) for path in written}
-        stamp = {"key": key, "profile": profile, "files": short(made | notebooks.digests(*made_from))}
+        stamp = {"key": key, "profile": profile, "files": made | notebooks.digests(*made_from)}
         (html / STAMP).write_text(json.dumps(stamp), encoding="utf-8")
         swap(html, paths.HTML, Path(scratch) / "previous")
 
@@ -222,23 +217,3 @@ def writable(folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < 200e6:
         raise Refusal(f"the disk of {folder} must have 200 MB free, and has {free / 1e6:.0f} MB")
-
-
-def clear_scratch() -> None:
-    """Remove what killed runs left behind; nothing in there is ever read again."""
-    for path in paths.SCRATCH.iterdir():
-        with contextlib.suppress(OSError):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-@contextmanager
-def only_one() -> Iterator[None]:
-    """Let one build work at a time; a second one waits. The lock ends with the process, however it ends."""
-    lock = FileLock(paths.BUILD / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        say("Another build is at work in this folder; waiting for it to end.")
-        lock.acquire()
-    with lock:
-        yield

@@ -1,52 +1,22 @@
 """Is the rendered book whole? Every page of the table of contents, every figure, every link, nothing from elsewhere."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bookbuild import notebooks, paths
 from bookbuild.notebooks import told
-from bookbuild.texts import Refusal, read_yaml
+from bookbuild.texts import Refusal
 
 FETCHING_LINKS = {"stylesheet", "preload", "prefetch", "icon", "shortcut", "modulepreload", "preconnect", "manifest"}
 
 
-@dataclass(frozen=True)
-class Chapter:
-    """A page of the book, and the part that opens with it, if one does."""
-
-    page: str
-    part: str | None = None
-
-    @property
-    def name(self) -> str:
-        """What its place is called within the printed page."""
-        return self.page.replace("/", "-")
-
-
-def chapters(toc: Any) -> Iterator[Chapter]:
-    """Return the pages of a table of contents in order, each part's caption with its first page.
-
-    >>> toc = {"root": "a", "parts": [{"caption": "P", "chapters": [{"file": "b/c", "sections": [{"file": "d"}]}]}]}
-    >>> [(chapter.name, chapter.part) for chapter in chapters(toc)]
-    [('a', None), ('b-c', 'P'), ('d', None)]
-    """
-    if "root" in toc or "file" in toc:
-        yield Chapter(str(toc.get("root") or toc["file"]), toc.get("part"))
-    for part in toc.get("parts", []):
-        first, *others = part["chapters"]
-        yield from chapters({"sections": [{**first, "part": part.get("caption")}, *others]})
-    for entry in (*toc.get("chapters", []), *toc.get("sections", [])):
-        yield from chapters(entry)
-
-
 def toc_pages() -> list[str]:
     """Return every page of the book, in order."""
-    return [chapter.page for chapter in chapters(read_yaml(paths.TOC))]
+    from sphinx_external_toc.parsing import parse_toc_yaml
+
+    return list(parse_toc_yaml(paths.TOC))
 
 
 class Page(HTMLParser):
@@ -54,34 +24,31 @@ class Page(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.fetched: list[str] = []
-        self.images: list[str] = []
-        self.downloads: list[str] = []
-        self.links: list[str] = []
-        self.names: set[str] = set()
-        self.style = False
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.styles: list[str] = []
         self.feed(html)
+        links = [values for tag, values in self.tags if tag in ("a", "area") and "href" in values]
+        self.links = [values["href"] for values in links]
+        self.downloads = [values["href"] for values in links if "download" in values and not is_outside(values["href"])]
+        # A panel is a view of a figure that is there anyhow.
+        images = (
+            values for tag, values in self.tags if tag == "img" and "panel" not in values.get("class", "").split()
+        )
+        self.images = [values.get("src", "") for values in images]
+        self.names = {values[name] for _, values in self.tags for name in ("id", "name") if values.get(name)}
+        self.fetched = [values[name] for _, values in self.tags for name in ("src", "data", "poster") if name in values]
+        heads = (values for tag, values in self.tags if tag == "link")
+        self.fetched += [v.get("href", "") for v in heads if FETCHING_LINKS & set(v.get("rel", "").split())]
+        self.fetched += [address for css in self.styles for address in style_addresses(css)]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect the addresses of one element; a link that a reader may click is not fetched by itself."""
-        values = {name: value or "" for name, value in attrs}
-        self.fetched += [values[name] for name in ("src", "data", "poster") if name in values]
-        if tag == "link" and FETCHING_LINKS & set(values.get("rel", "").split()):
-            self.fetched.append(values.get("href", ""))
-        if tag == "img" and "panel" not in values.get("class", "").split():  # a view of a figure that is there anyhow
-            self.images.append(values.get("src", ""))
-        if tag in ("a", "area") and "href" in values:
-            self.links.append(values["href"])
-            if "download" in values and not is_outside(values["href"]):
-                self.downloads.append(values["href"])
-        self.names |= {values[name] for name in ("id", "name") if values.get(name)}
-        self.style = tag == "style"
-        self.fetched += style_addresses(values.get("style", ""))
+        """Note an element and its style."""
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        self.styles.append(self.tags[-1][1].get("style", ""))
 
     def handle_data(self, data: str) -> None:
-        """Collect the addresses in a style sheet of the page."""
-        if self.style:
-            self.fetched += style_addresses(data)
+        """Note a style sheet of the page."""
+        self.styles += [data] if self.tags and self.tags[-1][0] == "style" else []
 
 
 def style_addresses(css: str) -> list[str]:
@@ -101,7 +68,7 @@ def is_outside(address: str) -> bool:
 
 def check_book(html: Path, profile: str) -> None:
     """Raise one sentence if a page or a figure is missing, a link leads nowhere, or a page fetches from outside."""
-    parsed = read_pages(html.resolve())
+    parsed = {file: Page(file.read_text(encoding="utf-8")) for file in sorted(html.resolve().rglob("*.html"))}
     pages, known = toc_pages(), {f"notebooks/{notebook.name}": notebook for notebook in notebooks.read_all()}
     for name in pages:
         file = html.resolve() / f"{name}.html"
@@ -124,11 +91,6 @@ def check_book(html: Path, profile: str) -> None:
     if wrong := broken(parsed):
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         raise Refusal(f"a link of the book is broken ({wrong[0]}{more})")
-
-
-def read_pages(html: Path) -> dict[Path, Page]:
-    """Return every page of a folder."""
-    return {file: Page(file.read_text(encoding="utf-8")) for file in sorted(html.rglob("*.html"))}
 
 
 def broken(pages: dict[Path, Page]) -> list[str]:

@@ -70,9 +70,8 @@ def write_figures(executed: NotebookNode, folder: Path, prefix: str) -> None:
         numbers = page.table(content)
         if numbers is not None:
             path.with_suffix(".nc").write_bytes(by_curve(numbers).to_netcdf(engine="scipy"))
-            numbers[list(ABOUT)].to_dataframe().to_csv(
-                path.with_suffix(".csv"), index=False, float_format=f"%.{DIGITS}g"
-            )
+            rows = numbers[list(ABOUT)].to_dataframe()
+            rows.to_csv(path.with_suffix(".csv"), index=False, float_format=f"%.{DIGITS}g")
 
 
 def by_curve(numbers: xr.Dataset) -> xr.Dataset:
@@ -146,7 +145,7 @@ def convert(executed: NotebookNode, title: str, about: str) -> NotebookNode:
     heading, _, rest = texts[0].source.partition("\n")
     texts[0].source = f"{heading}\n\n{NOTE.format(title=title, about=about)}\n{rest}"
     for cell in notebook.cells:
-        kept = tags(cell)
+        kept = list(cell.metadata.get("tags", []))
         cell.metadata = NotebookNode({"tags": kept} if kept else {})
         for output in cell.get("outputs", []):
             output["metadata"] = {}
@@ -203,11 +202,6 @@ class Plain:
         if kind == "eq" and target in self.equations:
             return f"({self.equations[target]})"
         return self.labels.get(target, role[0]) if kind == "numref" else role[0]
-
-
-def tags(cell: NotebookNode) -> list[str]:
-    """Return the tags of a cell."""
-    return list(cell.metadata.get("tags", []))
 
 
 def quoted(text: str) -> str:

@@ -6,30 +6,37 @@ measured with :func:`sgdnoise.report.claim`; the build works out a verdict, and 
 A statement is decided when chance would mislead with a probability below that of three standard errors of a normal law,
 0.00135, by Student's t. Where it is about several points it holds if it holds for all, each at that level, and fails by
 the law of the largest of their deviations, with their covariance over the realisations that they share.
+
+Would another seed decide otherwise? ``book/seeds.json`` keeps what the last comparison found. Each row has a hash of
+the tests that it was made with, so that a claim whose tests were changed since is not shown as tested, and one of the
+code of its notebook, so that an edit since is said.
 """
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import nan
 from pathlib import Path
 from typing import Any
 
-from bookbuild import paths
+from bookbuild import notebooks, paths
 from bookbuild.notebooks import read_executed, told
-from bookbuild.texts import Refusal, printed, read_records
+from bookbuild.texts import Refusal, printed, read_json, read_records, say
 from sgdnoise.estimates import Estimate, Statement, significance
 
 OPEN = "left open"  # whatever the test says: another seed, or what the paper does not tell, may decide otherwise
 VERDICTS = ("reproduced", "reproduced with a remark", "not reproduced", OPEN)
 OURS = "This book"  # where a claim stands that is not the paper's; its verdict is that it holds
 HOLDS = "holds"
-DECISIVE = 3.0  # standard errors of a normal law
+DECISIVE = 3  # standard errors of a normal law
 KINDS = {
     "measurement": "Measurement. ",
     "check": "Consistency check: true here by construction, and can only fail. ",
 }
 MARKS = {"not reproduced": "✗", OPEN: "?", "reproduced with a remark": "✓*", "reproduced": "✓", HOLDS: "✓"}
-LONGEST = 10.0  # significance at which a bar of the scorecard ends
+LONGEST, MOST = 10, 30.0  # significance at which a bar of the scorecard ends, and the largest that is told
 UPPER = {"sat": "SAT", "unsat": "UNSAT", "sgd": "SGD"}
 
 
@@ -111,7 +118,7 @@ class Finding:
         size, holds = abs(self.sigma), "holds" if self.sigma >= 0 else "fails"
         if self.exact:
             return f"{holds}, exactly"
-        return f"{holds}, significance {'above 30' if size > 30 else f'{size:.1f}'}"
+        return f"{holds}, significance {f'above {MOST:g}' if size > MOST else f'{size:.1f}'}"
 
 
 def point_by_point(test: Trial, family: Mapping[str, Estimate]) -> str:
@@ -160,11 +167,11 @@ def read_ledger(path: Path) -> list[Claim]:
     return claims
 
 
-def findings(notebooks: Iterable[Any]) -> dict[str, Finding]:
+def findings(executed: Iterable[Any]) -> dict[str, Finding]:
     """Collect what executed notebooks found, judged by the tests of the ledger."""
     found: dict[str, Finding] = {}
     known = {entry.name: entry for entry in read_ledger(paths.LEDGER)}
-    for notebook in notebooks:
+    for notebook in executed:
         for name, content in told(notebook, "claim").items():
             if name in found:
                 raise Refusal(f"claim {name} is reported twice")
@@ -250,8 +257,8 @@ def size(finding: Finding) -> str:
     """
     if finding.exact:
         return "exact"
-    most = f"{'<−' if finding.sigma < 0 else '>'}30"
-    return printed(f"{finding.sigma:.1f}") if abs(finding.sigma) <= 30 else most
+    most = f"{'<−' if finding.sigma < 0 else '>'}{MOST:g}"
+    return printed(f"{finding.sigma:.1f}") if abs(finding.sigma) <= MOST else most
 
 
 def row(claim: Claim, finding: Finding) -> dict[str, Any]:
@@ -259,20 +266,15 @@ def row(claim: Claim, finding: Finding) -> dict[str, Any]:
     verdict = OPEN if is_open(claim, {claim.name: finding}) else claim.verdict
     left = ", left open by the errors of this profile" if verdict == OPEN else ""
     left = ", and left open whatever this test says, for the reason in the remark" if claim.verdict == OPEN else left
-    words, strength = printed(finding.found), abs(finding.sigma)
-    where = f"{claim.where}. " if claim.where != OURS else ""
     return {
         "claim": claim,
+        "finding": finding,
         "verdict": verdict,
         "mark": MARKS[verdict],
-        "css": f"verdict-{verdict.replace(' ', '-')}",
-        "anchor": f"claim-{claim.name.replace('.', '-')}",
         "title": title(claim.name),
         "size": size(finding),
-        "strength": strength,
-        "length": round(100 * min(strength, LONGEST) / LONGEST),
-        "tested": f"{where}{KINDS[claim.kind]}{' '.join(test.words() for test in claim.tests)}",
-        "found": f"{words[0].upper()}{words[1:]} ({finding.margin()}{left}). {finding.points} {finding.each}",
+        "strength": abs(finding.sigma),
+        "left": left,
     }
 
 
@@ -283,5 +285,71 @@ def scorecard(claims: list[Claim], found: dict[str, Finding]) -> dict[str, Any]:
         sorted((row(entry, found[entry.name]) for entry in entries), key=lambda row: order.index(row["verdict"]))
         for entries in by_author(claims)
     )
-    words = {"verdicts": verdicts(claims, found), "longest": f"{LONGEST:g}", "decisive": f"{DECISIVE:g}"}
-    return {"paper": paper, "ours": ours, **words}
+    words = {"verdicts": verdicts(claims, found), "ours_is": OURS, "kinds": KINDS}
+    return {"paper": paper, "ours": ours, "longest": LONGEST, "decisive": DECISIVE, **words}
+
+
+def compare_seeds(seeds: list[int], profile: str) -> dict[str, list[float | None]]:
+    """Run the notebooks behind the claims with each seed; keep and return the significance of every claim.
+
+    What is finished is kept: the same command goes on from there. A notebook that fails leaves a gap with its seed, and
+    is named in the end.
+    """
+    from bookbuild.run import Job, run_all
+    from sgdnoise import __version__
+    from sgdnoise.sweep.store import revision
+
+    claims = read_ledger(paths.LEDGER)
+    pages = [notebooks.read(name) for name in sorted({Path(entry.page).name for entry in claims})]
+    found: dict[str, list[float | None]] = {entry.name: [] for entry in claims}
+    failed = []
+    for seed in seeds:
+        jobs = [Job(page, page.parameters(profile, {"seed": str(seed)})) for page in pages]
+        say(f"Seed {seed}, the {profile} profile:")
+        try:
+            run_all(jobs)
+        except Refusal:
+            failed += [f"{job.name} with seed {seed}" for job in jobs if job.failure]
+        here = collect(job.output for job in jobs)[1]
+        for name, row in found.items():  # JSON has no number beyond all others
+            row.append(round(max(-MOST, min(MOST, here[name].sigma)), 1) if name in here else None)
+    about = {"version": __version__, "revision": revision()["revision"][:7], "profile": profile, "seeds": seeds}
+    rows = {entry.name: marks(entry) | {"found": found[entry.name]} for entry in claims}
+    paths.SEEDS.write_text(json.dumps(about | {"claims": rows}, indent=1) + "\n", encoding="utf-8")
+    if failed:
+        raise Refusal(f"these notebooks failed, and their claims have gaps in the table: {', '.join(failed)}")
+    return found
+
+
+def marks(claim: Claim) -> dict[str, str]:
+    """Return a hash of the tests of a claim, and one of the code of its notebook."""
+    texts = {
+        "tests": " ".join(test.words() for test in claim.tests),
+        "code": code(notebooks.read(Path(claim.page).name)),
+    }
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:8] for name, text in texts.items()}
+
+
+@cache
+def code(notebook: notebooks.Notebook) -> str:
+    """Return the code of a notebook, without its prose."""
+    return "\0".join(cell.source for cell in notebook.convert().cells if cell.cell_type == "code")
+
+
+def stored_seeds() -> dict[str, Any]:
+    """Return the table for the page: claims with the tests of today, and the names of the others.
+
+    Names of claims that we leave open, and of those whose notebooks have other code today, come with it.
+    """
+    table, claims = read_json(paths.SEEDS), read_ledger(paths.LEDGER)
+    rows, now = table["claims"], {entry.name: marks(entry) for entry in claims}
+    kept = [
+        entry
+        for entry in claims
+        if (row := rows.get(entry.name)) and row["tests"] == now[entry.name]["tests"] and set(row["found"]) - {None}
+    ]
+    table["claims"] = {entry.name: rows[entry.name]["found"] for entry in kept}
+    table["edited"] = [entry.name for entry in kept if rows[entry.name].get("code") != now[entry.name]["code"]]
+    table["open"] = [entry.name for entry in kept if entry.verdict == OPEN]
+    table["others"] = [entry.name for entry in claims if entry not in kept]
+    return table

@@ -71,24 +71,6 @@ ALLOWED = {
 TWO = ("window",)  # these are a first and a last value
 
 
-def defaults(name: str, notebook: "NotebookNode") -> dict[str, Any]:
-    """Return the values in the one cell that is tagged ``parameters``."""
-    cells = [cell for cell in notebook.cells if TAG in cell.metadata.get("tags", [])]
-    if len(cells) != 1:
-        raise Refusal(f"notebook {name} must have one cell tagged 'parameters', and has {len(cells)}")
-    values = {target: ast.literal_eval(value) for target, value in _assignments(cells[0].source).items()}
-    for required in RUN:
-        if required not in values:
-            raise Refusal(f"the parameters of notebook {name} must include {required!r}")
-    for parameter, value in values.items():
-        if parameter == "profile":
-            continue
-        if last(parameter) not in ALLOWED:
-            raise Refusal(f"parameter {parameter} of notebook {name} must end with one of {', '.join(ALLOWED)}")
-        check_value(parameter, value, repr(value))
-    return values
-
-
 def _assignments(source: str) -> dict[str, ast.expr]:
     return {
         statement.targets[0].id: statement.value
@@ -141,11 +123,6 @@ def _sentence(name: str, like: Any, word: str) -> str:
     return f"{name} must be a {'whole ' if isinstance(like, int) else ''}number{allowed}, got {word!r}"
 
 
-def is_default(values: Mapping[str, Any], usual: Mapping[str, Any]) -> bool:
-    """Tell whether a run has the physics of the notebook's own parameters."""
-    return all(values[name] == usual[name] for name in usual if name not in RUN)
-
-
 def put_values(notebook: "NotebookNode", values: Mapping[str, Any], *, claims: bool = True) -> None:
     """Put values in the place of the defaults, comments kept; without claims, leave out the cells that test them."""
     for cell in notebook.cells:
@@ -186,8 +163,8 @@ def digests(*tops: Path) -> dict[str, str]:
 
 
 def digest(path: Path) -> str:
-    """Return the checksum of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return part of the checksum of a file: enough to notice damage, in a list that is part of the site."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:20]
 
 
 def tree_hash(*tops: Path) -> str:
@@ -208,10 +185,9 @@ class Notebook:
 
         return jupytext.reads(self.text, fmt="py:percent")
 
-    def expected_seconds(self, profile: str) -> float | None:
+    def expected_seconds(self, profile: str) -> float:
         """Return how long the notebook says that it takes; used for the progress bar only."""
-        seconds = self.convert().metadata.get("expected_seconds", {}).get(profile)
-        return None if seconds is None else float(seconds)
+        return float(self.convert().metadata.get("expected_seconds", {}).get(profile, math.inf))
 
     def example(self) -> str:
         """Return a parameter with another value, to try: what the head of the notebook names, or part of a list."""
@@ -233,7 +209,7 @@ class Notebook:
 
     def tests_claims(self, parameters: Parameters) -> bool:
         """Tell whether a run is about the physics of the notebook's claims."""
-        return is_default(parameters, _defaults(self))
+        return all(parameters[name] == value for name, value in _defaults(self).items() if name not in RUN)
 
     def key(self, parameters: Parameters) -> str:
         """Return the key of an executed copy: a hash of everything that the result depends on.
@@ -265,7 +241,21 @@ def results_label(notebook: Notebook, parameters: Parameters) -> str:
 
 @cache
 def _defaults(notebook: Notebook) -> dict[str, Any]:
-    return defaults(notebook.name, notebook.convert())
+    """Return the values in the one cell that is tagged ``parameters``."""
+    cells = [cell for cell in notebook.convert().cells if TAG in cell.metadata.get("tags", [])]
+    if len(cells) != 1:
+        raise Refusal(f"notebook {notebook.name} must have one cell tagged 'parameters', and has {len(cells)}")
+    values = {target: ast.literal_eval(value) for target, value in _assignments(cells[0].source).items()}
+    for required in RUN:
+        if required not in values:
+            raise Refusal(f"the parameters of notebook {notebook.name} must include {required!r}")
+    for parameter in [name for name in values if name != "profile"]:
+        if last(parameter) not in ALLOWED:
+            raise Refusal(
+                f"parameter {parameter} of notebook {notebook.name} must end with one of {', '.join(ALLOWED)}"
+            )
+        check_value(parameter, values[parameter], repr(values[parameter]))
+    return values
 
 
 def seal(executed: "NotebookNode") -> None:
@@ -278,11 +268,8 @@ def read_executed(path: Path) -> "NotebookNode | None":
 
     As long as the file stays the same it is read once; whoever changes what is returned makes a copy first.
     """
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return _read(path, state.st_ino, state.st_size, state.st_mtime_ns)
+    state = path.stat() if path.exists() else None
+    return state and _read(path, state.st_ino, state.st_size, state.st_mtime_ns)
 
 
 @cache

@@ -10,10 +10,7 @@ between the two.
 
 import base64
 import io
-import json
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -29,7 +26,7 @@ from bookbuild import ledger, paths
 from bookbuild.notebooks import RUN, TAG, Notebook, told
 from bookbuild.texts import Refusal, clock, fill, printed
 from sgdnoise.report import MIME
-from sgdnoise.sweep.store import Store
+from sgdnoise.sweep.store import Store, put_in_place
 
 WORDS_A_MINUTE = 200
 FOLDED, REMOVED = "hide-input", "remove-cell"
@@ -122,32 +119,14 @@ def place(executed: NotebookNode, notebook: str, folder: str, prefix: str) -> No
     figures, answers = told(executed, "figure"), told(executed, "interactive")
 
     def put(block: re.Match[str]) -> str:
-        name = block[1]
-        shown = lend(executed, notebook, name)
-        opening = block[0].replace(f"{{glue:figure}} {name}", f"{{figure}} /_build/figures/{shown.name}")
-
-        def link(ending: str, words: str, at: str = folder) -> str:
-            file = shown.name if ending == "svg" else f"{prefix}-{name}.{ending}"
-            return f'<a href="{at}/{file}" download="{prefix}-{name}.{ending}">{words}</a>'
-
-        words = f"This figure: {link('svg', 'SVG', '../_images')}, {link('png', 'PNG')}"
-        numbers = table(figures[name])
-        if numbers is not None:
-            bars = ", with the ends of the bars" if numbers.low.notnull().any() else ""
-            words += f"; its numbers{bars}: {link('csv', 'CSV')}, {link('nc', 'netCDF')}"
-        alive = interactive(answers[name]) if name in answers else ""
-        return f'{opening}\n\n<p class="downloads">{words}.</p>\n{alive}'
+        name, svg = block[1], lend(executed, notebook, block[1]).name
+        figure = block[0].replace(f"{{glue:figure}} {name}", f"{{figure}} /_build/figures/{svg}")
+        about = {"numbers": table(figures[name]), "answer": answers.get(name), "folder": folder}
+        return fill("figure.md", figure=figure, svg=svg, file=f"{prefix}-{name}", **about)
 
     for cell in executed.cells:
         if cell.cell_type == "markdown":
             cell.source = FIGURE.sub(put, cell.source)
-
-
-def interactive(answer: Mapping[str, Any]) -> str:
-    """Write what the scripts of a figure read that answers to the reader; hidden where they do not run."""
-    numbers = json.dumps(answer["content"], separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    opening = f'<section class="live alive" data-view="{answer["view"]}" aria-label="{answer["label"]}" hidden>'
-    return f'\n{opening}<script type="application/json">{numbers}</script></section>\n'
 
 
 def lend(executed: NotebookNode, name: str, figure: str) -> Path:
@@ -156,10 +135,9 @@ def lend(executed: NotebookNode, name: str, figure: str) -> Path:
     if figure not in kept:
         raise Refusal(f"notebook {name} has the figures {', '.join(kept) or 'none'}, and no {figure!r}")
     paths.FIGURES.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=paths.FIGURES, delete=False) as part:
-        part.write(kept[figure]["image/svg+xml"].encode())
     place = paths.FIGURES / f"{name}.{figure}.svg"
-    os.replace(part.name, place)
+    with put_in_place(place) as part:
+        part.write_text(kept[figure]["image/svg+xml"], encoding="utf-8")
     return place
 
 
@@ -203,27 +181,20 @@ def fold(executed: NotebookNode) -> None:
     above: NotebookNode | None = None  # the folded cell that the next one would join
     for cell in executed.cells:
         tags = cell.metadata.get("tags", [])
-        if TAG in tags:
-            cell.metadata["tags"] = tags = [*tags, FOLDED]
-        if REMOVED in tags:
+        folded = cell.cell_type == "code" and (FOLDED in tags or TAG in tags)
+        if folded and REMOVED not in tags:
+            words = title(cell)
+            if above is not None:
+                above.source += f"\n\n{cell.source}"
+                above.outputs += cell.outputs
+                words, cell = f"{above.metadata['mystnb']['code_prompt_show'].removeprefix('Code: ')}; {words}", above
+            cell.metadata["tags"] = sorted({FOLDED, *cell.metadata.get("tags", [])})
+            cell.metadata["mystnb"] = {"code_prompt_show": f"Code: {words}", "code_prompt_hide": f"Hide: {words}"}
+        if cell is not above:
             cells.append(cell)
-            continue
-        folded = cell.cell_type == "code" and FOLDED in tags
-        if folded and above is not None:
-            above.source += f"\n\n{cell.source}"
-            above.outputs += cell.outputs
-            entitle(above, f"{above.metadata['mystnb']['code_prompt_show'].removeprefix('Code: ')}; {title(cell)}")
-            continue
-        above = cell if folded else None
-        if folded:
-            entitle(cell, title(cell))
-        cells.append(cell)
+        if REMOVED not in tags:
+            above = cell if folded else None
     executed.cells = cells
-
-
-def entitle(cell: NotebookNode, words: str) -> None:
-    """Set the line under which a cell is folded."""
-    cell.metadata["mystnb"] = {"code_prompt_show": f"Code: {words}", "code_prompt_hide": f"Hide: {words}"}
 
 
 def title(cell: NotebookNode) -> str:

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from bookbuild import paths
-from bookbuild.check import Chapter, chapters, is_outside
+from bookbuild.check import is_outside, toc_pages
 from bookbuild.texts import Refusal, citation, fill, read_yaml
 
 if TYPE_CHECKING:
-    from bs4 import BeautifulSoup, Tag
+    from bs4 import Tag
 
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 BROWSERS += [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")]
@@ -85,7 +85,7 @@ def print_page(page: Path, output: Path) -> None:
         view.goto(page.as_uri())
         view.evaluate("document.fonts.ready.then(() => true)")
         complain(view)
-        view.add_script_tag(content=_beside("js"))
+        view.add_script_tag(path=Path(__file__).with_name("print.js"))
         view.evaluate("fitFormulas()")
         first = Path(scratch) / "first.pdf"
         settings: dict[str, Any] = {"prefer_css_page_size": True, "print_background": True}
@@ -146,31 +146,21 @@ def assemble(html: Path, profile: str) -> str:
     import matplotlib as mpl
     from bs4 import BeautifulSoup
 
-    order = list(chapters(read_yaml(paths.TOC)))
-    pages = {c.page: BeautifulSoup((html / f"{c.page}.html").read_bytes(), "html.parser") for c in order}
+    pages = {page: BeautifulSoup((html / f"{page}.html").read_bytes(), "html.parser") for page in toc_pages()}
     known = {page: {str(tag["id"]) for tag in soup.find_all(id=True)} for page, soup in pages.items()}
+    parts = {part["chapters"][0]["file"]: part["caption"] for part in read_yaml(paths.TOC).get("parts", [])}
     printed = []
-    for chapter in order:
-        article = _article(pages[chapter.page], chapter.page)
+    for page, soup in pages.items():
+        article = soup.select_one("article")
+        if article is None or article.find("h1") is None:
+            raise Refusal(f"page {page} has no article with a title, and cannot be printed")
         title = plain(article.find("h1"))
-        _for_print(article, chapter, known)
+        _for_print(article, page, known)
         words = {"title": title, "quoted": json.dumps(title, ensure_ascii=False), "body": article.decode_contents()}
-        printed.append({"name": chapter.name, "part": chapter.part, **words})
+        printed.append({"name": _name(page), "part": parts.get(page), **words})
     fonts = (Path(mpl.get_data_path()) / "fonts" / "ttf").as_uri()
-    style, config = _beside("css"), read_yaml(paths.CONFIG)
-    about = {"config": config, "profile": profile, "fonts": FONTS, "folder": fonts, "style": style}
+    about = {"config": read_yaml(paths.CONFIG), "profile": profile, "fonts": FONTS, "folder": fonts}
     return fill("print.html", chapters=printed, **about, **citation())
-
-
-def _beside(kind: str) -> str:
-    return Path(__file__).with_name(f"print.{kind}").read_text(encoding="utf-8")
-
-
-def _article(soup: "BeautifulSoup", page: str) -> "Tag":
-    article = soup.select_one("article")
-    if article is None or article.find("h1") is None:
-        raise Refusal(f"page {page} has no article with a title, and cannot be printed")
-    return article
 
 
 def plain(heading: Any) -> str:
@@ -178,7 +168,7 @@ def plain(heading: Any) -> str:
     return "".join(text for text in heading.find_all(string=True) if not text.find_parent(class_="headerlink")).strip()
 
 
-def _for_print(article: "Tag", chapter: Chapter, known: dict[str, set[str]]) -> None:
+def _for_print(article: "Tag", page: str, known: dict[str, set[str]]) -> None:
     """Take out what only a screen can use, and point addresses into the one page."""
     for tag in article.select("noscript"):
         tag.unwrap()
@@ -188,14 +178,14 @@ def _for_print(article: "Tag", chapter: Chapter, known: dict[str, set[str]]) -> 
         tag["open"] = ""
     for tag in article.find_all(True):
         if tag.get("id"):
-            tag["id"] = f"{chapter.name}--{tag['id']}"
+            tag["id"] = f"{_name(page)}--{tag['id']}"
         for attribute in REFERENCES:
             if tag.get(attribute):
-                tag[attribute] = " ".join(f"{chapter.name}--{word}" for word in str(tag[attribute]).split())
+                tag[attribute] = " ".join(f"{_name(page)}--{word}" for word in str(tag[attribute]).split())
         if tag.name == "img" and not is_outside(str(tag["src"])):
-            tag["src"] = _from_top(chapter.page, str(tag["src"]))
+            tag["src"] = _from_top(page, str(tag["src"]))
         if tag.name == "a" and tag.get("href"):
-            target = link_target(str(tag["href"]), chapter.page, known)
+            target = link_target(str(tag["href"]), page, known)
             if target is None:
                 tag.unwrap()
             else:
@@ -216,7 +206,11 @@ def link_target(address: str, page: str, known: dict[str, set[str]]) -> str | No
     if target not in known:
         return None
     name = unquote(parts.fragment)
-    return f"#{target.replace('/', '-')}--{name}" if name in known[target] else f"#{target.replace('/', '-')}"
+    return f"#{_name(target)}--{name}" if name in known[target] else f"#{_name(target)}"
+
+
+def _name(page: str) -> str:
+    return page.replace("/", "-")
 
 
 def _from_top(page: str, address: str) -> str:

@@ -8,22 +8,28 @@ leaves nothing that looks finished.
 
 import io
 import json
+import math
 import os
 import re
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
-from contextlib import contextmanager, suppress
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from tqdm import tqdm
 
 from bookbuild import notebooks, paths
 from bookbuild.notebooks import Notebook, Parameters, read_executed
 from bookbuild.texts import Refusal, clock, say
+from sgdnoise import _jit
+from sgdnoise._machine import cores
+from sgdnoise.sweep.executors import Processes
+from sgdnoise.sweep.store import put_in_place
 
 POLL_SECONDS = 0.2
 QUIET_SECONDS = 20.0  # between two lines where lines cannot be drawn over
@@ -45,11 +51,10 @@ CALLS: tuple[tuple[str, float, dict[str, Any]], ...] = (
 class Task:
     """Work for a process: a function of a module and its arguments, what it is called, and how far it is."""
 
-    expected: float | None = USUAL_SECONDS
+    expected = USUAL_SECONDS
     started: float | None = None
     seconds: float | None = None
     failure: str | None = None
-    is_told = False  # whether its end is worth a line
 
     def __init__(self, name: str, timed: str, function: Callable[..., Any], *words: Any, **environment: str) -> None:
         self.name, self.timed, self.environment = name, timed, environment
@@ -62,7 +67,7 @@ class Task:
 
     def look(self, future: Future[Any]) -> bool:
         """Note when the work began, when it ended, and why it failed if it did; tell whether it has just ended."""
-        if self.started is None and not future.cancelled() and (future.running() or future.done()):
+        if self.started is None and (future.running() or future.done()):
             self.started = time.monotonic()
         if self.started is None or self.seconds is not None or not future.done():
             return False
@@ -71,37 +76,19 @@ class Task:
             self.failure = " ".join(str(problem).split()) or type(problem).__name__
         return True
 
-    def where(self) -> str:
-        """Say how far the work is, in words."""
-        return ""
-
 
 class Job(Task):
     """A notebook with the parameters of this run, and the place of its result."""
 
-    is_told = True
-
     def __init__(self, notebook: Notebook, parameters: Parameters) -> None:
         self.notebook, self.parameters = notebook, parameters
+        self.output = notebook.executed(parameters)  # a run checks in the end that this is still its place
+        self.results_label = notebooks.results_label(notebook, parameters)
+        self.progress_file = paths.SCRATCH / f"progress-{self.results_label}"
         timed = f"{notebook.name}/{parameters['profile']}"
         super().__init__(notebook.name, timed, execute, notebook, parameters, self.output)
         self.environment = {"SGDNOISE_STORE": str(paths.RESULTS), "SGDNOISE_LABEL": self.results_label}
         self.environment |= {"SGDNOISE_PROGRESS_FILE": str(self.progress_file)}
-
-    @cached_property
-    def output(self) -> Path:
-        """Where the executed copy goes; a run checks in the end that what it is made from is still the same."""
-        return self.notebook.executed(self.parameters)
-
-    @cached_property
-    def results_label(self) -> str:
-        """Name under which the store remembers what this run has used."""
-        return notebooks.results_label(self.notebook, self.parameters)
-
-    @property
-    def progress_file(self) -> Path:
-        """Where the sweeps of the notebook say how far they are."""
-        return paths.SCRATCH / f"progress-{self.results_label}"
 
     def done(self) -> bool:
         """Tell whether the executed copy is there, and undamaged."""
@@ -116,18 +103,11 @@ class Job(Task):
         return ", ".join(found)
 
 
-@contextmanager
-def pool(workers: int) -> Iterator[Executor]:
-    """Give the processes; they end with the block, at once if it is left by an exception or an interrupt."""
-    from sgdnoise.sweep.executors import Processes
+class Pool(Processes):
+    """The processes; they end with the block, at once if it is left by an exception or an interrupt."""
 
-    executor = Processes(workers)
-    try:
-        yield executor
-    except BaseException:
-        executor.shutdown(cancel_futures=True)
-        raise
-    executor.shutdown()
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        self.shutdown(cancel_futures=kind is not None)
 
 
 def logged(log: Path, environment: Mapping[str, str], function: Callable[..., Any], *words: Any) -> Any:
@@ -135,8 +115,8 @@ def logged(log: Path, environment: Mapping[str, str], function: Callable[..., An
     os.environ.update(environment)
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "wb") as file:
-        for stream in (1, 2):
-            os.dup2(file.fileno(), stream)
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
     try:
         return function(*words)
     except BaseException:
@@ -152,18 +132,16 @@ def do(tasks: Iterable[Task], label: str, later: float = 0.0) -> bool:
     Each task then has its duration, and why it failed if it did. ``later`` is what comes after them, in seconds, for
     the estimate.
     """
-    from sgdnoise._machine import cores
-
     # Longest first, so that the last one to end is a short one; those of unknown length count as long.
     known, order = known_durations(), list(tasks)
     for task in order:
         task.expected = known.get(task.timed, task.expected)
-    order.sort(key=lambda task: -(task.expected or float("inf")))
+    order.sort(key=lambda task: -task.expected)
     workers = min(cores(), len(order))
     say(f"{label}.")
     share = {"SGDNOISE_WORKERS": str(max(1, cores() // workers))}
     display = Display(order, workers, label, later)
-    with pool(workers) as processes, display.bar:
+    with Pool(workers) as processes, display.bar:
         futures = [processes.submit(logged, task.log, share | task.environment, *task.call) for task in order]
         while wait(futures, timeout=POLL_SECONDS).not_done:
             display.update(futures)
@@ -172,28 +150,20 @@ def do(tasks: Iterable[Task], label: str, later: float = 0.0) -> bool:
     return not any(task.failure for task in order)
 
 
-def remaining_seconds(tasks: Iterable[Task], workers: int, now: float, later: float = 0.0) -> float | None:
-    """Estimate the time until all is done, or None while there is nothing to base it on.
+def remaining_seconds(tasks: Sequence[Task], workers: int, now: float, later: float = 0.0) -> float:
+    """Estimate the time until all is done; it is infinite while there is nothing to base it on.
 
     Expected durations (of an earlier run, else what the notebook says) are scaled by how this machine has done so
     far, and dealt to the workers, longest first. ``later`` is what comes after the tasks.
     """
-    known, running, waiting = [], [], []  # known: how long, at least, against what was expected
-    for task in tasks:
-        if task.seconds is not None:
-            known += [(task.seconds, task.expected)] if task.expected else []
-        elif task.expected is None:
-            return None
-        elif task.started is not None:
-            running.append((now - task.started, task.expected))
-        else:
-            waiting.append(task.expected)
-    known += [(spent, expected) for spent, expected in running if spent > expected]
+    running = [(now - t.started, t.expected) for t in tasks if t.started is not None and t.seconds is None]
+    known = [(t.seconds, t.expected) for t in tasks if t.seconds is not None and math.isfinite(t.expected)]
+    known += [(spent, expected) for spent, expected in running if spent > expected]  # at least
     pace = sum(took for took, _ in known) / sum(expected for _, expected in known) if known else 1.0
     # One that overruns is taken to need a tenth of its time again: it is not about to end just because it is late.
     loads = [max(pace * expected - spent, 0.1 * spent) for spent, expected in running]
     loads += [0.0] * (workers - len(loads))
-    for expected in sorted(waiting, reverse=True):
+    for expected in sorted((t.expected for t in tasks if t.started is t.seconds is None), reverse=True):
         loads[loads.index(min(loads))] += pace * expected
     return max(loads) + pace * later
 
@@ -202,11 +172,8 @@ class Display:
     """A line for each notebook that has ended, and one for the whole: drawn over in a terminal, sparse in a log."""
 
     def __init__(self, tasks: Sequence[Task], workers: int, label: str, later: float) -> None:
-        from tqdm import tqdm
-
-        self.tasks, self.workers, self.later = tasks, workers, later
-        self.live, self.began = sys.stderr.isatty(), time.monotonic()
-        self.last = self.began
+        self.tasks, self.workers, self.later, self.live = tasks, workers, later, sys.stderr.isatty()
+        self.began = self.last = time.monotonic()
         file, form = sys.stderr if self.live else io.StringIO(), "{desc} [{bar:24}] {elapsed}{postfix}"
         options = {"ascii": ".#", "dynamic_ncols": self.live, "leave": False}
         self.bar = tqdm(total=1.0, desc=label, bar_format=form, file=file, **options)
@@ -214,18 +181,18 @@ class Display:
     def update(self, futures: Iterable[Future[Any]]) -> None:
         """Draw it anew."""
         for task, future in zip(self.tasks, futures, strict=True):
-            if task.look(future) and task.is_told:
+            if task.look(future) and isinstance(task, Job):
                 width = max(len(other.name) for other in self.tasks)
                 self.bar.clear()
                 say(f"  {task.name:<{width}}  {'failed' if task.failure else 'done':<8} {clock(task.seconds or 0):>12}")
         now = time.monotonic()
         left, later = (remaining_seconds(self.tasks, self.workers, now, more) for more in (0.0, self.later))
-        text = "time left unknown (a first run)" if later is None else f"about {clock(later)} left"
-        self.bar.n = 0.0 if left is None else (now - self.began) / (now - self.began + left)
+        text = f"about {clock(later)} left" if math.isfinite(later) else "time left unknown (a first run)"
+        self.bar.n = (now - self.began) / (now - self.began + left) if left else 1.0
         if len(self.tasks) > 1:
             text = f"{sum(task.seconds is not None for task in self.tasks)} of {len(self.tasks)}, {text}"
-        running = [task.where() for task in self.tasks if task.started is not None and task.seconds is None]
-        self.bar.set_postfix_str("; ".join(filter(None, [text, *running])))
+        running = [t.where() for t in self.tasks if isinstance(t, Job) and t.started is not None and t.seconds is None]
+        self.bar.set_postfix_str("; ".join([text, *running]))
         if not self.live and now - self.last > QUIET_SECONDS:
             self.last = now
             say(str(self.bar))
@@ -247,9 +214,8 @@ def load_timings(path: Path) -> dict[str, float]:
 
 def save_timings(measured: Mapping[str, float]) -> None:
     """Remember durations for the next estimate."""
-    part = paths.TIMINGS.with_suffix(".part")
-    part.write_text(json.dumps({**load_timings(paths.TIMINGS), **measured}, indent=1, sort_keys=True), encoding="utf-8")
-    part.replace(paths.TIMINGS)
+    with put_in_place(paths.TIMINGS) as part:
+        part.write_text(json.dumps({**load_timings(paths.TIMINGS), **measured}, indent=1, sort_keys=True), "utf-8")
 
 
 def execute(notebook: Notebook, parameters: Parameters, output: Path) -> None:
@@ -319,9 +285,7 @@ def call(number: int) -> Any:
 
 def compile_all() -> None:
     """Compile the library, a process a core, before several notebooks need it at once; not twice for one source."""
-    from sgdnoise._jit import cache_folder
-
-    folder = cache_folder()
+    folder = _jit.cache_folder()
     if folder is None or (folder / "compiled").exists():
         return
     tasks = [Task(f"compile-{number}", f"compile/{number}", call, number) for number in range(len(CALLS))]

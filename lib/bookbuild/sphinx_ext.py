@@ -6,7 +6,6 @@ are templates of Jinja: tables of claims, costs and benchmarks, the glossary and
 The pages of the theme are changed for narrow screens, for assistive technology, and for a small site.
 """
 
-import json
 import os
 import re
 import shutil
@@ -19,10 +18,11 @@ from docutils import nodes
 from jinja2 import TemplateError
 from jinja2.ext import Extension
 from nbformat import NotebookNode
+from sphinx.util.osutil import relative_uri
 
-from bookbuild import check, ledger, maths, notebooks, page, paths, seeds, texts
+from bookbuild import check, ledger, maths, notebooks, page, paths, texts
 from bookbuild.notebooks import Notebook, check_profile
-from bookbuild.texts import Refusal, read_yaml
+from bookbuild.texts import Refusal, read_json, read_yaml
 from sgdnoise import __version__
 
 PROFILE_VARIABLE, PDF_VARIABLE = "SGDNOISE_PROFILE", "SGDNOISE_PDF"
@@ -34,29 +34,24 @@ NO_PDF = "<code>make pdf</code> makes one PDF of the whole book"
 SIZE = re.compile(r"\b(N|b|tau)=([\d.,]*\d)")
 # D3 draws the charts of pages that answer to the reader; of the package that ships it nothing else is used.
 D3, D3_NAME = Path(str(distribution("mpld3").locate_file("mpld3/js/d3.v5.min.js"))), "d3.min.js"
-# The scripts of the live page, in the order in which they use each other. All are plain scripts, and the curves of the
-# theory are inside the page: from disk a browser loads no modules and fetches no files.
+# What the live page loads, and pages with figures that answer to the reader; scripts in the order in which they use
+# each other. All are plain scripts, and numbers are in the page: from disk a browser loads no modules and no data.
 LIVE_PAGE = "notebooks/live"
-LIVE_SCRIPTS = ["threefry.js", "seed.js", "normals.js", "batches.js", "simulate.js", "theory.js", "pace.js"]
-LIVE_SCRIPTS += ["plot.js", "words.js", "controls.js", f"../{D3_NAME}", "../alive/chart.js", "view.js", "live.js"]
-# Those of figures that answer to the reader, on the pages that have one.
-ALIVE_SCRIPTS = ["live/controls.js", D3_NAME, "alive/numbers.js", "alive/chart.js", "alive/reading.js"]
-ALIVE_SCRIPTS += ["alive/persistence.js", "alive/batch.js", "alive/pairs.js", "alive/alive.js"]
-ALIVE_STYLES = ["live/live.css", "alive/alive.css"]
-# A wide page, which shows the whole figure, does not load its panels.
-NOT_WIDE = '<source media="(min-width: 701px)" srcset="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="/>'
-# Changes of the templates of the theme, each with what it is for: a theme that no longer needs one is noticed.
-ONE_FONT = "icons come from a font, and not from a script of 1.5 MB"
-ICON = "an icon is a letter of a font, and what it stands for is said beside it"
+LIVE_FILES = ["live/live.css", "alive/alive.css", "live/threefry.js", "live/seed.js", "live/normals.js"]
+LIVE_FILES += ["live/batches.js", "live/simulate.js", "live/theory.js", "live/pace.js", "live/plot.js", "live/words.js"]
+LIVE_FILES += ["live/controls.js", D3_NAME, "alive/chart.js", "live/view.js", "live/live.js"]
+ALIVE_FILES = ["live/live.css", "alive/alive.css", "live/controls.js", D3_NAME, "alive/numbers.js", "alive/chart.js"]
+ALIVE_FILES += [f"alive/{name}.js" for name in ("reading", "persistence", "batch", "pairs", "alive")]
+# Changes of the templates of the theme; a theme that no longer has their places is noticed.
 CHANGES = {
-    '<div id="pst-primary-sidebar"': (
-        '<div id="pst-primary-sidebar" role="complementary" aria-label="Book"',
-        "the title in the side bar is part of a landmark",
-    ),
-    "<!-- So that users can add custom icons -->": ("{% if false %}", ONE_FONT),
-    "<!-- Pre-loaded scripts that we'll load fully later -->": ("{% endif %}", ONE_FONT),
-    '<i class="fa-': ('<i aria-hidden="true" class="fa-', ICON),
-    '<i class="{{ icon }}">': ('<i aria-hidden="true" class="{{ icon }}">', ICON),
+    # The title in the side bar is part of a landmark.
+    '<div id="pst-primary-sidebar"': '<div id="pst-primary-sidebar" role="complementary" aria-label="Book"',
+    # Icons come from a font, and not from a script of 1.5 MB.
+    "<!-- So that users can add custom icons -->": "{% if false %}",
+    "<!-- Pre-loaded scripts that we'll load fully later -->": "{% endif %}",
+    # An icon is a letter of a font, and what it stands for is said beside it.
+    '<i class="fa-': '<i aria-hidden="true" class="fa-',
+    '<i class="{{ icon }}">': '<i aria-hidden="true" class="{{ icon }}">',
 }
 LEGEND = 60  # a part of a drawing that is less high has no axes
 # Where panels stand: side by side, one below the other in a column of several, and in one alone.
@@ -125,10 +120,10 @@ def templates() -> Any:
         "bibtex": lambda: texts.fill("citation.bib", year=read_yaml(paths.CONFIG)["copyright"], **texts.citation()),
         "scorecard": lambda: texts.fill("scorecard.md", **ledger.scorecard(*claims())),
         "verdicts": lambda: ledger.verdicts(*claims()),
-        "seeds": seeds.stored,
+        "seeds": ledger.stored_seeds,
         "symbols": lambda: maths.read_symbols(paths.SYMBOLS),
-        "costs": lambda: json.loads(paths.COSTS.read_text(encoding="utf-8")),
-        "measured": lambda name: json.loads(paths.BENCHMARK_RESULTS.read_text(encoding="utf-8"))[name],
+        "costs": lambda: read_json(paths.COSTS),
+        "measured": lambda name: read_json(paths.BENCHMARK_RESULTS)[name],
     }
     return environment
 
@@ -171,15 +166,11 @@ def copy_live(app: Any) -> None:
 
 def load_live(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
     """Have the live page, and pages with figures that answer to the reader, run their scripts."""
-    if page == LIVE_PAGE:
-        app.add_css_file(f"{paths.LIVE.name}/live.css")
-        app.add_css_file(f"{paths.ALIVE.name}/alive.css")
-        for name in LIVE_SCRIPTS:
-            app.add_js_file(f"{paths.LIVE.name}/{name}", loading_method="defer")
-    elif 'class="live alive"' in context.get("body", ""):
-        for name in ALIVE_STYLES:
+    files = ALIVE_FILES if 'class="live alive"' in context.get("body", "") else []
+    for name in LIVE_FILES if page == LIVE_PAGE else files:
+        if name.endswith(".css"):
             app.add_css_file(name)
-        for name in ALIVE_SCRIPTS:
+        else:
             app.add_js_file(name, loading_method="defer")
 
 
@@ -190,49 +181,34 @@ class ChangedTemplates(Extension):
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002
         """Change a template before it is compiled."""
-        for old, (new, _) in CHANGES.items():
+        for old, new in CHANGES.items():
             if old in source:
                 self.made.add(old)
                 source = source.replace(old, new)
         return source
 
 
-class figure_box(nodes.General, nodes.Element):  # type: ignore[misc]
-    """A box around a picture; the theme makes this kind of box reachable by keyboard wherever it scrolls."""
+def box_figures(app: Any, document: nodes.document, page: str) -> None:
+    """Put the picture of each figure into a box, and that of each card, which shows one panel of a figure.
 
-
-def box_figures(document: nodes.document) -> None:
-    """Put the picture of each figure into a box, and that of each card, which shows one panel of a figure."""
+    The theme makes this kind of box reachable by keyboard wherever it scrolls. On a phone the panels of a figure stand
+    one below the other, each a view of the same file; see :func:`sgdnoise.report.panels`. What the drawing says of its
+    letters is for tests.
+    """
     for image in list(document.findall(nodes.image)):
-        panel = next((name for name in image["classes"] if name.startswith("panel-")), "")
-        if panel or isinstance(image.parent, nodes.figure):
+        card = next((name for name in image["classes"] if name.startswith("panel-")), "")
+        if card or isinstance(image.parent, nodes.figure):
+            drawing = Path(app.srcdir) / image["uri"]
+            head = drawing.read_text(encoding="utf-8")[:2000] if drawing.suffix == ".svg" else ""
+            known = dict(re.findall(r'(letters|panels|viewBox)="([^"]+)"', head))
+            folder = relative_uri(app.builder.get_target_uri(page), app.builder.imagedir)
+            views = [tuple(map(int, part.split())) for part in known.get("panels", "").split(",") if part]
             link = image.parent if isinstance(image.parent, nodes.reference) else None
-            to = link["refuri"] if link else ""
-            box = figure_box(uri=image["uri"], alt=image.get("alt", ""), panel=panel, to=to)
-            (link or image).replace_self(box)
-            box += image
-
-
-def noted(drawing: Path, what: str) -> str:
-    """Return what a drawing of a notebook says of itself: its panels, the height of its letters."""
-    if drawing.suffix != ".svg":
-        return ""
-    known = re.search(rf'data-{what}="([^"]+)"', drawing.read_text(encoding="utf-8")[:2000])
-    return known[1] if known else ""
-
-
-def open_box(self: Any, node: figure_box) -> None:
-    """Begin the box of a figure; it notes the smallest letters and the width of the drawing, which tests look at."""
-    drawing = Path(self.builder.srcdir) / node["uri"]
-    width = (
-        re.search(r'viewBox="0 0 ([\d.]+)', drawing.read_text(encoding="utf-8")[:2000])
-        if drawing.suffix == ".svg"
-        else None
-    )
-    letters = noted(drawing, "letters")
-    about = f' data-letters="{letters}" data-width="{width[1]}"' if letters and width else ""
-    figure = f'<div class="figure-box pst-scrollable-table-container"{about}>'
-    self.body.append(f'<a class="card-box" href="{self.attval(node["to"])}">' if node["panel"] else figure)
+            about = {"card": card, "to": link and link["refuri"], "alt": image.get("alt", "")}
+            about["file"] = f"{folder}/{app.env.images[image['uri']][1]}"
+            box = texts.fill("figure_box.html", known=known, panels=zip(views, places(views), strict=True), **about)
+            before, after = (nodes.raw("", part, format="html") for part in box.split("<!-- picture -->"))
+            (link or image).replace_self([before, image, after])
 
 
 def places(views: list[tuple[int, ...]]) -> list[str]:
@@ -255,27 +231,6 @@ def places(views: list[tuple[int, ...]]) -> list[str]:
         for row, view in zip(rows, sorted(column, key=lambda view: view[1]), strict=True):
             named[view] = f"{row} {side}".strip().capitalize()
     return [named.get(view, "") for view in views]
-
-
-def close_box(self: Any, node: figure_box) -> None:
-    """End the box of a figure: on a phone its panels stand one below the other, each a view of the same file.
-
-    See :func:`sgdnoise.report.panels`. A card shows one of them.
-    """
-    uri = node["uri"]
-    file = f"{self.builder.imgpath}/{self.builder.images.get(uri, '')}"
-    parts = filter(None, noted(Path(self.builder.srcdir) / uri, "panels").split(","))
-    views = [tuple(map(int, part.split())) for part in parts]
-    for number, ((x, y, width, height), place) in enumerate(zip(views, places(views), strict=True), 1):
-        look = f"aspect-ratio: {width} / {height}; max-width: {round(1.6 * width)}px"
-        alt = self.attval(node["alt"]) if number == 1 or node["panel"] else ""
-        view = f"{file}#svgView(viewBox({x},{y},{width},{height}))"
-        image = f'<img class="panel" src="{view}" style="{look}" data-width="{width}" alt="{alt}"/>'
-        if not node["panel"]:
-            self.body.append(f'<span class="panel-place">{place}</span><picture>{NOT_WIDE}{image}</picture>')
-        elif node["panel"] == f"panel-{number}":
-            self.body.append(image)
-    self.body.append("</a>" if node["panel"] else "</div>")
 
 
 def keep_together(document: nodes.document) -> None:
@@ -305,9 +260,9 @@ def open_citation(self: Any, node: nodes.citation) -> None:
     self.body[-1] = self.body[-1].replace('role="doc-biblioentry"', 'role="listitem"')
 
 
-def change_elements(app: Any, document: nodes.document, page: str) -> None:  # noqa: ARG001
+def change_elements(app: Any, document: nodes.document, page: str) -> None:
     """Change the elements of a page."""
-    box_figures(document)
+    box_figures(app, document, page)
     keep_together(document)
 
 
@@ -333,8 +288,8 @@ def drop_spare(html: Path) -> None:
 
 def finish(app: Any, problem: Exception | None) -> None:
     """Complain of changes that found no place."""
-    for old in CHANGES.keys() - ChangedTemplates.made if problem is None else ():
-        raise Refusal(f"no template of the theme has {old!r} any more, to see to it that {CHANGES[old][1]}")
+    if problem is None and CHANGES.keys() > ChangedTemplates.made:
+        raise Refusal(f"no template of the theme has {min(CHANGES.keys() - ChangedTemplates.made)!r} any more")
     drop_spare(Path(app.outdir))
 
 
@@ -361,7 +316,6 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("env-get-updated", number_figures, priority=900)  # after Sphinx has given its own
     app.connect("doctree-resolved", change_elements)
     app.connect("build-finished", finish)
-    app.add_node(figure_box, html=(open_box, close_box))
     app.add_node(nodes.entry, override=True, html=(open_entry, lambda self, node: type(self).depart_entry(self, node)))
     closed = lambda self, node: type(self).depart_citation(self, node)  # noqa: E731
     app.add_node(nodes.citation, override=True, html=(open_citation, closed))

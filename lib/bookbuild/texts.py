@@ -4,6 +4,7 @@ A notebook formats numbers as Python does. The book has a minus sign where Pytho
 its exponent.
 """
 
+import json
 import os
 import re
 import sys
@@ -51,6 +52,11 @@ def read_yaml(path: Path) -> Any:
         raise Refusal(f"{_name(path)}{line} is not YAML: {why}") from error
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what a file that commands write has kept."""
+    return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
 def read_records(path: Path, kind: type[Record]) -> list[Record]:
     """Return the entries of a YAML file that is a list of records."""
     entries = read_yaml(path)
@@ -72,12 +78,10 @@ def templates() -> Any:
 
     from bookbuild.maths import in_html
 
-    folder, escape = (
-        FileSystemLoader(Path(__file__).parent / "templates"),
-        select_autoescape(["html"], default_for_string=False),
-    )
     options: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
-    environment = Environment(loader=folder, autoescape=escape, **options)
+    options["autoescape"] = select_autoescape(["html"], default_for_string=False)
+    environment = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), **options)
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.filters |= {"clock": clock, "printed": printed, "in_html": in_html}
     return environment
 
@@ -93,6 +97,12 @@ def citation() -> dict[str, Any]:
 
     cited = read_yaml(paths.ROOT / "CITATION.cff")
     return {"cited": {**cited, "version": __version__}, "paper": cited["preferred-citation"]}
+
+
+def citation_files() -> dict[Path, str]:
+    """Return the files for archives and search engines that are made from the citation, with their texts."""
+    made = {name: json.loads(fill(name.lstrip("."), **citation())) for name in (".zenodo.json", "codemeta.json")}
+    return {paths.ROOT / name: json.dumps(told, indent=2, ensure_ascii=False) + "\n" for name, told in made.items()}
 
 
 def _name(path: Path) -> str:
