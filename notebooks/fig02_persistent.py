@@ -378,7 +378,8 @@ apart = [
 glue("compared", len(apart))
 glue("apart", f"{max(apart, default=np.nan):.1f}")
 marginal = [a for a in algorithms if verdict(powers[a]) == "open"]
-glue("marginal", "; ".join(f"{named(a)}, with {known(powers[a])}" for a in marginal))
+words = "; ".join(f"{named(a)}, with {known(powers[a])}" for a in marginal)
+glue("marginal", words or "none")
 glue("decided", len(algorithms) - len(marginal))
 border = response_decay(theory[by_tau[2.0]], start=2.0)
 glue("border-response", border)
