@@ -32,7 +32,7 @@
 # quotient of the two grows as long as one looks.
 #
 # For the whole system what counts is what decays last. Linear response leaves out terms of relative order
-# $b\tau\Delta$, which change that rate, and we measure it in the mean-field theory of the stationary state. A spectrum
+# $b\tau\Delta$, which change that rate; we measure it in the mean-field theory of the stationary state. A spectrum
 # with a soft edge makes the response decay as
 #
 # $$

@@ -84,9 +84,9 @@
 # | breast cancer | {glue:text}`mixture-breast` | {glue:text}`isotropic-breast` | {glue:text}`anisotropic-breast` |
 #
 # On digits only the full covariance brings the ratio close to one: the noise is not the same in every direction. On
-# breast cancer the fitted model comes close at this batch size because two errors compensate each other. The finite
-# number of samples alone changes the ratio (isotropic surrogate), and the full covariance does not restore it. What
-# remains is probably due to a distribution that is not Gaussian.
+# breast cancer two errors compensate each other at this batch size: the finite number of samples alone changes the
+# ratio (isotropic surrogate), and the full covariance does not restore it. What remains is probably due to a
+# distribution that is not Gaussian.
 #
 # ## A temperature for every mode
 #
@@ -122,9 +122,8 @@
 # The deviations with shuffling and persistence have opposite signs, and a common cause explains at least part of both:
 # the force of a sample depends on when it was last used, which linear response neglects. While a sample stays in a
 # persistent batch, the weights fit it, and its force weakens. A shuffled sample is drawn after a pause, and its force
-# is stronger than average. The last column measures that: the mean square of $\ell'$ in the batch over that of all
-# samples. The effect is of relative order $dt$ with shuffling and $b\tau$ with persistence, and is smaller when both
-# are halved.
+# is stronger. The last column measures that: the mean square of $\ell'$ in the batch over that of all samples. The
+# effect is of relative order $dt$ and $b\tau$, and is smaller when both are halved.
 #
 # ## Separable data
 #

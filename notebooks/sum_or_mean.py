@@ -46,11 +46,10 @@
 # Bars: two standard errors.
 # ```
 #
-# The theory is for many features. From networks with $N=$ {glue:}`half` to those of the figure $T_\mathrm{int}$
-# changes by {glue:text}`shift` per cent, and from $N=$ {glue:}`stop-half` to {glue:}`stop-features` the distance at
-# $t=$ {glue:}`until` by {glue:text}`shift-stop` per cent, in the mean over all points weighted by their accuracy; if
-# the shift falls as $1/N$, as much is left from there to infinite $N$. (The data of {numref}`fig-sum-or-mean` has both
-# sizes.)
+# Finite size: from networks with $N=$ {glue:}`half` to those of the figure $T_\mathrm{int}$ changes by
+# {glue:text}`shift` per cent, and from $N=$ {glue:}`stop-half` to {glue:}`stop-features` the distance at $t=$
+# {glue:}`until` by {glue:text}`shift-stop` per cent, in the mean weighted by accuracy; if the shift falls as $1/N$, as
+# much is left. (The data of {numref}`fig-sum-or-mean` has both sizes.)
 #
 # Linear response leaves out terms of relative order $dt$ and, with persistence, $b\tau\Delta$ for the sum and
 # $\tau\Delta$ for the mean. It is off from the theory, from the lowest to the highest of the four batch fractions, in
@@ -91,8 +90,8 @@
 # T_\mathrm{int} \propto \tau\,b^2(1-b)\ \text{(sum)},\qquad T_\mathrm{int} \propto \tau\,(1-b)\ \text{(mean)}.
 # $$ (eq-mean-persistent)
 #
-# Again the mean has no maximum. It has a finite limit at small $b$, because a sample pulls $1/b$ times as hard for a
-# time $b$ times as long.
+# Again the mean has no maximum, and a finite limit at small $b$: a sample pulls $1/b$ times as hard for a time $b$
+# times as long.
 #
 # ```{glue:figure} persistent-map
 # ---
@@ -121,8 +120,7 @@
 # response neglects this, and is too large by a factor {glue:text}`weak` at $b=0.1$ and $\tau=2$.
 #
 # With the mean, a single batch is stable only for $dt$ below $2b$ over the stiffness of the stiffest mode of its
-# summed loss, so small batches require small learning rates. Step by step, the mean at $(dt,\lambda)$ *is* the sum at
-# $(dt/b,b\lambda)$.
+# summed loss. Step by step, the mean at $(dt,\lambda)$ *is* the sum at $(dt/b,b\lambda)$.
 #
 # ## Without a ridge the gap closes
 #
@@ -145,9 +143,9 @@
 #
 # Extrapolated to $dt=0$ by a line through the two smallest rates, the gap in $m$ is {glue:text}`gap-sum` for the sum
 # at $\lambda=1$ (exact: {glue:text}`predicted`), {glue:text}`gap-without` without a ridge and {glue:text}`gap-mean`
-# for the mean. The paper gives no reason for the difference between its two algorithms; within our errors the ridge
-# explains all of it. The loss here is convex. In a rugged landscape noise may do more: {cite:t}`kamali2023stochastic`
-# find a lower threshold for the recovery of a hidden signal with small-batch SGD than with GD.
+# for the mean. Within our errors the ridge explains all of the difference between the paper's two algorithms. The loss
+# here is convex; in a rugged landscape noise may do more: {cite:t}`kamali2023stochastic` find a lower threshold for
+# the recovery of a hidden signal with small-batch SGD than with GD.
 #
 # ## What this means in practice
 #
@@ -160,8 +158,8 @@
 # :::{admonition} What was found
 # :class: found
 # - Of four batch sizes vanilla SGD is hottest at $b=$ {glue:text}`sum-peak` with the sum and at $b=$
-#   {glue:text}`mean-peak` with the mean. At $b=0.1$ its $T_\mathrm{int}/dt$ is {glue:text}`smallest-sum` with the sum
-#   and {glue:text}`smallest-mean` with the mean.
+#   {glue:text}`mean-peak` with the mean; $T_\mathrm{int}/dt$ at $b=0.1$ is {glue:text}`smallest-sum` and
+#   {glue:text}`smallest-mean`.
 # - With the mean, p-SGD is hottest at $b=$ {glue:text}`peak-0.5` ($\tau=0.5$) and $b=$ {glue:text}`peak-2` ($\tau=2$),
 #   with temperatures of {glue:text}`persistent-0.5` and {glue:text}`persistent-2` at $b=0.1$.
 # - On separable data, replicas trained with the sum stop farthest apart at $b=$ {glue:text}`sum-stop-peak`. At $b=0.15$

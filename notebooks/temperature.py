@@ -93,10 +93,10 @@
 # $$ (eq-lorentzian)
 #
 # for small $dt$. For several modes $T(\omega)$ is the weighted mean of their temperatures, with the weight
-# $1/(a^2+\omega^2)$ for a mode of stiffness $a$. It exists in every stationary state and needs no window, only lags so
-# long that the correlation has reached its limit and the response has decayed. `sn.frequency_temperature` computes it
-# from a run of either engine. Here $C_n$ and $R_n$ come from `sn.solve_stationary`, the mean-field theory of the
-# stationary state alone.
+# $1/(a^2+\omega^2)$ for a mode of stiffness $a$. It exists in every stationary state and needs only lags so long that
+# the correlation has reached its limit and the response has decayed. `sn.frequency_temperature` computes it from a run
+# of either engine. Here $C_n$ and $R_n$ come from `sn.solve_stationary`, the mean-field theory of the stationary state
+# alone.
 
 # %% tags=["parameters"]
 profile = "standard"
@@ -535,7 +535,7 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 #
 # From networks with $N=$ {glue:}`network-half` to those of the figure the temperatures change by {glue:text}`shift` per
 # cent, in the mean over the squares on the left and on the right, weighted by their accuracy; if the shift falls as
-# $1/N$, as much is left from there to the theory, which is for infinite $N$. (The data of the figure has both sizes.)
+# $1/N$, as much is left.
 #
 # p-SGD is hot at low frequencies and cold at high ones, and the crossover is where the batch is forgotten, at
 # $\omega\approx1/(b\tau)$. At frequency zero the temperature grows with the persistence time, from
@@ -587,8 +587,8 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # The paper's 0.015 is close to $T(\omega)$ at all frequencies. Its 0.05 is a slope at short lags, and equals
 # $T(\omega)$ at one high frequency only. Its 0.2 lies above $T(\omega)$ at every frequency, whose maximum in
 # {numref}`fig-frequencies` is {glue:text}`peak` for these parameters: a slope at one lag is no mean of temperatures.
-# The paper does not state its windows of lags; for p-SGD we have chosen windows that give its values. The table above
-# lists the slope of the theory over each window, and two temperatures that need none.
+# The paper does not state its windows of lags. The table above lists windows that give its values, the slope of the
+# theory over each, and two temperatures that need no window.
 #
 # For vanilla SGD this book quotes the line over lags from 0 to 2.5, lag zero included, and always from the same run:
 # {glue:text}`line-vanilla`. The chord {glue:text}`chord-vanilla` and the temperature at frequency zero
