@@ -433,7 +433,7 @@ claim(
 #
 # The theory is for many features. From networks with $N=$ {glue:}`half` to those of the figure the chord up to lag 2.5
 # changes by {glue:text}`shift` per cent, in the mean over all points weighted by their accuracy; if the shift falls as
-# $1/N$, as much is left from there to infinite $N$. (The data of the figure has both sizes.)
+# $1/N$, as much is left from there to infinite $N$. (The data of the figure have both sizes.)
 #
 # **The temperature vanishes with the learning rate**, as the paper says; it has no rates below 0.1. A line through our
 # two smallest rates meets $dt=0$ at {glue:text}`zero`, small compared with the temperature at $dt=0.1$ but not zero:

@@ -428,7 +428,7 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 #
 # From networks with $N=$ {glue:}`half` to those of the figure the chord of the plot up to lag 2 changes by
 # {glue:text}`shift` per cent, in the mean over the ten choices weighted by their accuracy; if the shift falls as $1/N$,
-# as much is left from there to infinite $N$. (The data of the figure has both sizes.)
+# as much is left from there to infinite $N$. (The data of the figure have both sizes.)
 #
 # At short lags the batch is frozen: at $\tau=2$, $b=0.3$ the slope of the first step is {glue:text}`start` per cent of
 # the slope of the whole plot. (It is not zero, because a few samples are exchanged even in a single step.)

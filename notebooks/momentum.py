@@ -50,9 +50,9 @@
 # a little. Bars: two standard errors.
 # ```
 #
-# The theory is for many features. From networks with $N=$ {glue:}`half` to those of the middle panel $T_\mathrm{int}$
-# changes by {glue:text}`shift` per cent, in the mean over all crosses; if the shift falls as $1/N$, as much is left
-# from there to infinite $N$. (The data of the figure has both sizes.)
+# Finite size: from networks with $N=$ {glue:}`half` to those of the middle panel $T_\mathrm{int}$ changes by
+# {glue:text}`shift` per cent, in the mean over all crosses; if the shift falls as $1/N$, as much is left. (The data of
+# the figure have both sizes.)
 #
 # ## The temperature does not depend on inertia
 #
@@ -117,7 +117,7 @@
 # When you change the momentum, keep $dt/(1-\beta)$ fixed. The stationary temperature and the speed then stay the same,
 # and the correction for a finite step becomes smaller. The inertia time $\beta\,dt/(1-\beta)^2$ does change. If it
 # exceeds the relaxation time of the loss at learning rate $dt/(1-\beta)$, the network overshoots. On data that it can
-# fit it then ends at a different solution, farther from that of another run and with fewer samples at the margin.
+# fit it then ends farther from another run, with fewer samples at the margin.
 #
 # ## What about schedules?
 #

@@ -50,10 +50,9 @@
 # | shuffling | {glue:text}`first-shuffling` | {glue:text}`later-shuffling` | {glue:text}`chord-shuffling` |
 # | persistence | {glue:text}`first-persistence` | {glue:text}`later-persistence` | {glue:text}`chord-persistence` |
 #
-# The theory is for many features. From networks with $N=$ {glue:}`half` to those of the figures the chord changes by
-# {glue:text}`shift` per cent and the distance of two replicas by {glue:text}`shift-distance` per cent, in the mean over
-# the three algorithms; if the shift falls as $1/N$, as much is left from there to infinite $N$. (The data of
-# {numref}`fig-shuffled-fdt` has both sizes.)
+# Finite size: from networks with $N=$ {glue:}`half` to those of the figures the chord changes by {glue:text}`shift`
+# per cent and the distance of two replicas by {glue:text}`shift-distance` per cent, in the mean over the three
+# algorithms; if the shift falls as $1/N$, as much is left. (The data of {numref}`fig-shuffled-fdt` have both sizes.)
 #
 # After a single step all three have moved about equally far, because one step uses one batch. Then they separate. With
 # replacement the slope at lag 0.1 is {glue:text}`early-replacement` and at one epoch {glue:text}`epoch-replacement`.

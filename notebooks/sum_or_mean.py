@@ -49,7 +49,7 @@
 # Finite size: from networks with $N=$ {glue:}`half` to those of the figure $T_\mathrm{int}$ changes by
 # {glue:text}`shift` per cent, and from $N=$ {glue:}`stop-half` to {glue:}`stop-features` the distance at $t=$
 # {glue:}`until` by {glue:text}`shift-stop` per cent, in the mean weighted by accuracy; if the shift falls as $1/N$, as
-# much is left. (The data of {numref}`fig-sum-or-mean` has both sizes.)
+# much is left. (The data of {numref}`fig-sum-or-mean` have both sizes.)
 #
 # Linear response leaves out terms of relative order $dt$ and, with persistence, $b\tau\Delta$ for the sum and
 # $\tau\Delta$ for the mean. It is off from the theory, from the lowest to the highest of the four batch fractions, in

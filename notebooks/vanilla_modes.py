@@ -297,9 +297,9 @@ glue("above-closed-form", f"{100 * (line_by_rate[0.4].value / (0.4 * slope) - 1)
 # lag 1 and $dt=0.1$ by {glue:text}`off-slope`.
 # ```
 #
-# The theory is for many features. From networks with $N=$ {glue:}`half` to those of the figure the chords from lag zero
-# to the squares change by {glue:text}`shift` per cent, in the mean weighted by their accuracy; if the shift falls as
-# $1/N$, as much is left from there to infinite $N$. (The data of the figure has both sizes.)
+# Finite size: from networks with $N=$ {glue:}`half` to those of the figure the chords from lag zero to the squares
+# change by {glue:text}`shift` per cent, in the mean weighted by their accuracy; if the shift falls as $1/N$, as much
+# is left. (The data of the figure have both sizes.)
 #
 # The line over lags from 0 to 2.5 has slope {glue:text}`t-vanilla` (the paper: 0.015), and no point of the curve is
 # farther from it than {glue:text}`t-vanilla-bend` per cent of the curve's height. And yet the plot is *not* straight.
