@@ -31,12 +31,12 @@
 # name: fig-calibration
 # alt: >-
 #   Left: bias of six estimators of the temperature in per cent, points with error bars around an upright line at
-#   zero. Right: part of the experiments whose error bar, and whose doubled error bar, holds the reference, with
+#   zero. Right: fraction of the experiments whose error bar, and whose doubled error bar, contains the reference, with
 #   upright dashed lines at what is expected of Student's distribution.
 # ---
 # Every estimator on {glue:}`experiments` experiments of {glue:}`networks` networks each, $N=$ {glue:}`features`,
 # $\alpha=2$, $\Delta=\lambda=1$, square loss, $dt=0.1$, Langevin descent at $T=0.05$. Left: mean deviation from the
-# reference. Right: part of the experiments in which the reference is within one (circles) and within two (squares)
+# reference. Right: fraction of the experiments in which the reference is within one (circles) and within two (squares)
 # quoted errors; dashed, what Student's distribution gives for errors from {glue:}`networks` networks. Bars are two
 # standard errors. The *fixed tail* is a line over lags from 0.4 to 1.3.
 # ```

@@ -458,7 +458,7 @@ for name, family in (("without_tau", by_tau), ("without_batch", by_batch)):
 #
 # :::{admonition} What was found
 # :class: found
-# - At short lags the plot is cold: at $\tau=2$, $b=0.3$ the first step has {glue:text}`start` per cent of
+# - At short lags the plot is cold: at $\tau=2$, $b=0.3$ the slope of the first step is {glue:text}`start` per cent of
 #   $T_\mathrm{int}$.
 # - Beyond $b\tau$ the slope still changes: between 2 and $4\,b\tau$ it grows for {glue:}`growing` of
 #   {glue:}`choices` choices. At $\tau=8$, $b=0.3$ it grows exponentially. The rate is {glue:text}`growth-near` per unit

@@ -425,11 +425,10 @@ for name, values in (("untested", untested), ("first", firsts)):
 # runs of length 12.5, the median run begins at $t_w=$ {glue:text}`study-first`. The largest bias of any size is
 # {glue:text}`study-bias` of the quoted error, and {glue:text}`study-within` per cent of the runs are within one error
 # of the truth. Student's law for {glue:}`study-realisations` realisations has {glue:text}`study-student` per cent, and
-# {glue:}`study-runs` runs show that to ±{glue:text}`study-binomial`. Of these runs at most
-# {glue:text}`study-refused` of one size are refused, the false alarms; their rate is then below
-# {glue:text}`study-refused-most` per cent, at 95 per cent confidence. Of the runs that end at 6.5, before the start is
-# forgotten, at most {glue:text}`study-missed` of one size are accepted, the misses; their rate is below
-# {glue:text}`study-missed-most` per cent.
+# {glue:}`study-runs` runs show that to ±{glue:text}`study-binomial`. Of these runs the estimator refuses at most
+# {glue:text}`study-refused` of any one size (false alarms), a rate below {glue:text}`study-refused-most` per cent, at
+# 95 per cent confidence. Of the runs that end at 6.5, before the start is forgotten, it accepts at most
+# {glue:text}`study-missed` of any one size (misses), a rate below {glue:text}`study-missed-most` per cent.
 #
 # :::{admonition} What was found
 # :class: found

@@ -220,7 +220,7 @@ claim(
 # %% [markdown]
 # From $10^{-10}$ to $10^{-14}$, $10^{-18}$ and $10^{-22}$ it loses {glue:text}`lost` ($N=$ {glue:}`tight`), and
 # {glue:text}`left` is left. The losses become smaller from step to step. That is consistent with a finite limit and
-# does not prove one: a logarithmically slow decay would look alike.
+# does not prove one: a logarithmically slow decay would look the same.
 #
 # ## The energy at the stop
 #

@@ -352,5 +352,5 @@ claim(
 #   slope of the plot behave alike depends on the lag: the correlation of their logarithms is {glue:text}`by_short` over
 #   lags from 0.5 to 1 and {glue:text}`by_long` over lags from 1.5 to 2.
 # - The squared distance is twice the fall of the correlation, and $T_\mathrm{int}$ is that fall over the whole
-#   response. They part where the response, the mean inverse stiffness of the landscape, changes.
+#   response. They differ where the response, the mean inverse stiffness of the landscape, changes.
 # :::

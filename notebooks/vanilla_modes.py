@@ -349,9 +349,9 @@ glue("above-closed-form", f"{100 * (line_by_rate[0.4].value / (0.4 * slope) - 1)
 # ```
 #
 # The closed form gives {glue:text}`closed-form-value` at the paper's point. It is the initial slope at first order in
-# $dt$, and a line fitted to the whole plot is neither. That the two agree to a few per cent at $dt=0.1$ is the
-# near-cancellation of two corrections, the finite step (up) and the bend of the curve (down); at $dt=0.4$ the measured
-# slope is {glue:text}`above-closed-form` per cent above the closed form. Linear response at finite $dt$ has both.
+# $dt$, and a line fitted to the whole plot is neither. The two agree to a few per cent at $dt=0.1$ because two
+# corrections nearly cancel, the finite step (up) and the bend of the curve (down); at $dt=0.4$ the measured slope is
+# {glue:text}`above-closed-form` per cent above the closed form. Linear response at finite $dt$ has both.
 #
 # :::{admonition} What was found
 # :class: found
