@@ -21,7 +21,8 @@
 #
 # The data of the paper are two Gaussian clouds. Here they are real: the 1,797 handwritten digits of scikit-learn
 # {cite:p}`pedregosa2011scikit`, five or more against less, and its 569 cases of breast cancer, benign against
-# malignant. All runs share the data and differ in their start and their batches; error bars are their spread.
+# malignant (both come with the package: `pip install scikit-learn`). All runs share the data and differ in their start
+# and their batches; error bars are their spread.
 #
 # ```{glue:figure} real-fdt
 # ---
