@@ -174,7 +174,7 @@ def test_waiting_times():
         ({"tolerance": 0}, ValueError, "tolerance must be greater than 0, got 0"),
         ({"damping": 1.0}, ValueError, "damping must be at least 0 and less than 1, got 1.0"),
         ({"max_iterations": 0}, ValueError, "max_iterations must be a whole number of at least 1, got 0"),
-        ({"paths": 10**12}, MemoryError, "paths=1000000000000 with 10 steps and 11 waiting times must fit in memory"),
+        ({"paths": 10**12}, MemoryError, "paths=1000000000000 with realisations=4, 10 steps and 11 waiting times must"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(change, error, sentence):

@@ -254,3 +254,12 @@ def test_bad_input():
         sn.effective_temperature(dataset * np.nan)
     with pytest.raises(ValueError, match=r"points must be a whole number of at least 2, got 1"):
         sn.effective_temperature(dataset, method="tail", points=1)
+    with pytest.raises(ValueError, match=r"points must be a whole number of at least 2 and at most 121, got 1000"):
+        sn.tail_slopes(dataset, points=[1000])
+
+
+def test_a_slope_at_the_longest_lag_needs_no_lag_beyond_it():
+    dataset = ou.run(np.random.default_rng(2), steps=100)
+    longest = float(dataset.time[-1]) - 3.0
+    found = sn.local_temperature(dataset, lags=(longest,), waiting_times=[3.0], window=5, drift_tolerance=1e3)
+    assert np.isfinite(found.slope).all()

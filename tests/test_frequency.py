@@ -244,6 +244,9 @@ def test_frequencies_that_the_lags_do_not_resolve_are_refused():
         ("few", {}, ValueError, "dataset must have at least 4 lags for a temperature of frequencies, got 3"),
         ("bare", {}, ValueError, "dataset must hold correlation, integrated_response, norm"),
         ("none", {}, TypeError, "dataset must be an xarray.Dataset"),
+        ("text", {}, ValueError, "dataset must hold real numbers as norm, got <U"),
+        ("uneven", {}, ValueError, "dataset must have at least two times, evenly spaced, got time 0, 0.01, 0.04"),
+        ("rate", {}, ValueError, "learning_rate of the dataset must be a finite number greater than 0, got nan"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(change, choices, error, sentence):
@@ -264,6 +267,12 @@ def test_bad_input_is_refused_in_one_sentence(change, choices, error, sentence):
         dataset = dataset.drop_vars("correlation")
     elif change == "none":
         dataset = None
+    elif change == "text":
+        dataset["norm"] = dataset.norm.astype(str)
+    elif change == "uneven":
+        dataset = dataset.assign_coords(time=dataset.time.values**2)
+    elif change == "rate":
+        dataset.attrs["learning_rate"] = math.nan
     with pytest.raises(error, match="^" + sentence) as caught:
         sn.frequency_temperature(dataset, **choices)
     assert "\n" not in str(caught.value)

@@ -162,3 +162,167 @@ def test_sweep_with_anything(tmp_path_factory, arguments):
         if made is None:
             return
         assert made.sizes["x"] == 2
+
+
+NAN, INF = math.nan, math.inf
+NUMBER = [None, "x", "1", NAN, INF, -INF, -1e300, True, 1j, [], [0.5], {}, np.ones(2), object(), b"1"]
+POSITIVE = [*NUMBER, 0, -1]
+FRACTION = [*POSITIVE, 1.5, 1e300]
+WHOLE = ["x", "3", NAN, INF, 2.5, 8.0, -1, 10**30, True, 1j, [], [3], {}, np.array([1, 2]), object()]
+COUNT = [None, *WHOLE, 0]
+OBJECT = ["x", 3, NAN, [], {}, object(), np.ones(3), int, sn, None]
+TEXT = [None, "x", "", 3, NAN, [], ["line"], b"line", object()]
+FLAG = ["x", "yes", 3, 1, 0, NAN, [], object()]
+TIMES = [
+    "x",
+    3,
+    NAN,
+    [NAN],
+    [INF],
+    [-1.0],
+    [[]],
+    ["a"],
+    [None],
+    [True],
+    {},
+    object(),
+    np.ones((2, 2)),
+    [1e300],
+    [0.101],
+]
+SMALL = {"problem": sn.Problem(alpha=4, delta=0.7, ridge=0.5), "algorithm": sn.SGD(0.5), "learning_rate": 0.1}
+RUN = {"problem": OBJECT, "duration": [*POSITIVE, 0.55, 1e300], "replicas": [*COUNT, 3], "realisations": COUNT}
+RUN |= {"seed": [None, *WHOLE], "progress": FLAG}
+ONE = RUN | {"algorithm": [*OBJECT, sn.SGD], "learning_rate": [*POSITIVE, 1e300]}
+TRAINED = {"features": [*WHOLE, 0, 1], "record_every": COUNT, "loss_every": [*WHOLE, 0], "precision": TEXT}
+TRAINED |= {"probes": COUNT, "stop_gradient": [*NUMBER[1:], 0.0], "on_divergence": TEXT, "workers": [*WHOLE[:7], 0]}
+TRAINED |= {"waiting_times": [*TIMES, [0.2, 0.1], [0.1, 0.1]]}
+TRAINED |= {"directions": ["x", 3, NAN, np.ones(10), np.ones((2, 9)), np.full((1, 10), NAN), [[None] * 10]]}
+READ = {"waiting_times": [*TIMES, []], "drift_tolerance": POSITIVE}
+LAGS = ["x", 3, NAN, [], [NAN], [INF], [-1.0], [99.0], ["a"], [None], {}, object(), [[0.5]], [True]]
+PAIR = [*LAGS, (1.0, 0.5), (0.5, 0.5), (0.0, NAN), (0.0, 99.0), (0.0, 0.1), (0.0, True), (0.0, 0.5, 1.0)]
+ROWS, SIGNS = np.ones((40, 5)) * np.arange(40)[:, None], np.resize([-1, 1], 40)
+
+
+def damaged(run):
+    """What is not the dataset of a run, or no longer is."""
+    yield from (None, "x", 3, [], {}, object(), np.ones(3), type(run)(), run.correlation, run * NAN, run * INF)
+    yield from (run.drop_vars(name) for name in ("correlation", "integrated_response", "norm", "time", "waiting_time"))
+    yield from (run.isel({name: slice(0)}) for name in ("time", "waiting_time", "realisation"))
+    yield from (run.isel(time=[0]), run.isel(time=slice(None, None, -1)), run.rename(time="t"), run.expand_dims(p=[0]))
+    for name in ("correlation", "integrated_response", "norm"):
+        yield from (run.assign({name: run[name].astype(kind)}) for kind in (str, complex, object))
+        yield from (run.assign({name: run[name].isel(realisation=0)}), run.assign({name: run[name].isel(time=-1)}))
+        yield run.assign({name: run[name] * NAN})
+    for time in (run.time * NAN, run.time * 0, run.time.astype(str), run.time**2, run.time.astype("M8[s]")):
+        yield run.assign_coords(time=time.values)
+    yield from (run.assign_coords(waiting_time=run.waiting_time.values + shift) for shift in (NAN, 0.033))
+
+
+def calls():
+    """Every function and class of the package: its usual arguments, and bad values of each parameter."""
+    run = sn.simulate(
+        **SMALL, duration=4.0, features=40, realisations=4, waiting_times=np.arange(0, 2.01, 0.1).tolist()
+    )
+    linear = sn.linear_response(sn.Problem(alpha=6), sn.SGD(0.5), 0.1, 8.0)
+    spectrum = sn.hessian_spectrum(sn.Problem(alpha=4))
+    read = {"dataset": run, "waiting_times": [1.0, 1.5], "drift_tolerance": 1e6}
+    bad_run = {"dataset": list(damaged(run))}
+    sampled = {"batch": FRACTION, "gradient": TEXT, "momentum": [*NUMBER, -0.1, 1.0]}
+    yield sn.Problem, {"alpha": 4.0}, {"alpha": POSITIVE, "delta": POSITIVE, "ridge": [*NUMBER, -1], "loss": OBJECT}
+    yield sn.Problem, {"alpha": 4.0}, {"margin": NUMBER, "init_variance": [*NUMBER, -1], "data": OBJECT[:-1]}
+    wrong = [
+        "x",
+        3,
+        [],
+        ROWS[0],
+        ROWS * NAN,
+        ROWS * 1j,
+        ROWS[:0],
+        ROWS[:3],
+        ROWS[:, :0],
+        ROWS.astype(str),
+        [[1], [2, 3]],
+    ]
+    labels = [None, "x", 3, [], 0 * SIGNS, 2 * SIGNS, SIGNS * NAN, SIGNS[:39], ROWS, SIGNS * 1j, SIGNS.astype(str)]
+    tests = ["x", 3, (ROWS,), (ROWS, SIGNS, SIGNS), (ROWS[:, :3], SIGNS), (ROWS[:0], SIGNS[:0]), (None, None), []]
+    given = {"X": wrong, "y": labels, "test": tests, "loss": OBJECT, "ridge": [*NUMBER, -1], "margin": NUMBER}
+    yield sn.Problem.from_data, {"X": ROWS, "y": SIGNS}, given
+    yield sn.GD, {}, {"momentum": sampled["momentum"]}
+    yield sn.SGD, {"batch": 0.5}, sampled
+    yield sn.GaussianSGD, {"batch": 0.5}, sampled
+    yield sn.ShuffledSGD, {"batch": 0.5}, sampled | {"batch": [*FRACTION, 0.3, 1e-9]}
+    yield sn.PersistentSGD, {"batch": 0.5, "persistence": 1.0}, sampled | {"persistence": POSITIVE, "embedding": TEXT}
+    yield sn.Langevin, {"temperature": 0.1}, {"temperature": [*NUMBER, -1], "momentum": sampled["momentum"]}
+    yield sn.simulate, {**SMALL, "duration": 0.5, "features": 10, "realisations": 2}, ONE | TRAINED
+    pair = {"problem": SMALL["problem"], "runs": [(sn.GD(), 0.1)], "duration": 0.5, "features": 10, "realisations": 2}
+    runs = ["x", None, 3, [], [sn.GD()], [(sn.GD(),)], [(sn.GD(), 0.1, 3)], {}, (sn.GD(), 0.1), [None], object()]
+    yield sn.simulate_paired, pair, RUN | TRAINED | {"runs": runs}
+    theory = {**SMALL, "duration": 0.5, "paths": 30, "realisations": 2}
+    solved = {"paths": [*COUNT, 3], "tolerance": POSITIVE, "seed": ONE["seed"]}
+    iterated = {"method": TEXT, "damping": [*NUMBER, -1, 1.0], "max_iterations": COUNT, "variance_reduction": FLAG}
+    yield sn.solve_dmft, theory, ONE | solved | iterated | {"waiting_times": [*TIMES, [], [0.2, 0.1]]}
+    steady = {**SMALL, "duration": 8.0, "paths": 128, "realisations": 1, "tolerance": 10.0}
+    own = {name: values for name, values in ONE.items() if name != "replicas"}
+    yield sn.solve_stationary, steady, own | solved | {"memories": [*POSITIVE, 0.5], "paths": [*COUNT, 127, 129]}
+    near = {name: ONE[name] for name in ("problem", "algorithm", "learning_rate", "duration")}
+    yield sn.linear_response, {**SMALL, "duration": 1.0}, near | {"duration": [*near["duration"], 1e7]}
+    for end in (sn.solve_statics, sn.hessian_spectrum):
+        yield end, {"problem": SMALL["problem"]}, {"problem": OBJECT, "algorithm": [*OBJECT, sn.SGD]}
+    yield sn.critical_alpha, {"delta": 1.0}, {"delta": POSITIVE}
+    yield sn.Spectrum, {"statics": spectrum.statics}, {"statics": OBJECT}
+    yield spectrum.quadrature, {}, {"nodes": COUNT}
+    yield spectrum.resolvent, {"z": 1.0}, {"z": ["x", None, {}, object(), NAN, INF, [[1], [2, 3]]]}
+    yield spectrum.density, {"eigenvalue": 1.0}, {"eigenvalue": ["x", None, {}, object(), NAN, INF, 1j]}
+    yield (
+        sn.fdt_curve,
+        {"dataset": run},
+        bad_run | {"waiting_time": ["x", INF, -1, 99.0, 0.05, True, [NAN], {}, [], 1j]},
+    )
+    line = read | {"lags": (0.0, 1.0), "tolerance": 9.0}
+    asked = READ | bad_run | {"lags": PAIR, "method": TEXT, "tolerance": POSITIVE[1:], "symmetric": [None, *FLAG]}
+    yield sn.effective_temperature, line, asked | {"points": [*COUNT, 1]}
+    yield sn.effective_temperature, line | {"method": "tail", "points": 4}, bad_run | {"points": [*COUNT, 1]}
+    yield sn.effective_temperature, line | {"method": "chord"}, bad_run
+    window = {"lags": LAGS, "window": COUNT, "symmetric": [None, *FLAG]}
+    yield sn.local_temperature, read | {"lags": (0.5, 1.0)}, READ | bad_run | window
+    bad_rate = [linear.assign_attrs(learning_rate=rate) for rate in (NAN, "x", None, 0, -1, INF, [1], True, 0.05)]
+    asked = {"dataset": [*damaged(run), *bad_rate], "frequencies": [*LAGS[:-1], [1e9]], "longest": POSITIVE[1:]}
+    yield sn.frequency_temperature, {"dataset": linear, "frequencies": [1.0]}, asked
+    yield sn.tail_slopes, {"dataset": run}, bad_run | {"points": [*LAGS, [0], [1], [2.5], [10**9]]}
+    grid = {"function": lambda x, seed=0: x + seed, "grid": {"x": [1]}, "workers": 1}
+    swept = {"grid": ["x", None, 3, [], {}, {"x": []}, {"y": [1]}, {"x": 1}, {"x": "ab"}, {1: [1]}, {"seed": [1]}]}
+    swept |= {"function": OBJECT[:7], "seeds": [NAN, "x", -1, 0, [], [-1], [1, 1], 2.5, {}, object(), 10**30]}
+    swept |= {
+        "fixed": ["x", 3, [], {"y": 1}, {"x": 1}, {1: 2}, object()],
+        "scheduler": ["", 3, "foo", NAN, [], object()],
+    }
+    swept |= {"workers": WHOLE[:7], "label": ["", 3, NAN, [], "a/b", object(), "x" * 300]}
+    swept |= {"store": ["", 3, NAN, [], object(), b"x"]}
+    yield sn.sweep, grid, swept
+    yield sn.Store, {}, {"folder": ["", 3, NAN, [], object(), b"x"]}
+
+
+def test_every_parameter_of_every_function_refuses_what_it_cannot_use(tmp_path, monkeypatch):
+    """One sentence that says what is allowed, before any work. A wrong dataset is refused for what is wrong in it."""
+    monkeypatch.setenv("SGDNOISE_STORE", str(tmp_path))
+    flaws, tried, refusals = [], 0, (ValueError, TypeError, MemoryError)
+    for function, usual, bad in calls():
+        with contextlib.suppress(sn.TemperatureError):
+            function(**usual)
+        for parameter, value in [(name, value) for name, values in bad.items() for value in values]:
+            tried += 1
+            what = f"{function.__qualname__}({parameter}={' '.join(repr(value).split())[:60]})"
+            try:
+                flaws.append(f"{what} returned {type(function(**{**usual, parameter: value})).__name__}")
+            except Exception as error:
+                known = isinstance(error, refusals) or (parameter == "dataset" and isinstance(error, sn.NoPlateauError))
+                words = str(error)
+                named = parameter in words or (parameter == "dataset" and "waiting_time" in words)
+                named |= parameter in ("runs", "fixed", "folder", "waiting_times", "memories", "data")
+                if not (known and named and "must" in words and "\n" not in words):
+                    flaws.append(f"{what}: {type(error).__name__}: {words[:200]}")
+        with pytest.raises(TypeError, match="colour"):
+            function(**usual, colour=1)
+    assert not flaws, "\n".join(flaws)
+    assert tried > 2000

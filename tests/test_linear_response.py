@@ -138,6 +138,15 @@ def test_refuses_more_steps_than_can_be_computed():
     sentence = r"duration must be at most 1000000 steps of learning_rate=0.1, got 10000000.0 \(100000000 steps\)"
     with pytest.raises(ValueError, match=sentence):
         sn.linear_response(sn.Problem(alpha=6), sn.SGD(batch=0.1), 0.1, 1e7)
+    with pytest.raises(ValueError, match=r"learning_rate must be at least 1 for the softest mode.* got 0.001"):
+        sn.linear_response(sn.Problem(alpha=0.5, ridge=1e-12), sn.SGD(batch=0.5), 0.001, 1.0)
+
+
+def test_modes_that_no_weight_has_are_left_out():
+    """Without a sample inside the margin all modes are those of the ridge, at any learning rate."""
+    theory = sn.linear_response(sn.Problem(alpha=0.5, ridge=1.0, margin=0.0), sn.GD(), 1.0, 5.0)
+    assert theory.mode_stiffness.values.tolist() == [1.0]
+    np.testing.assert_array_equal(theory.integrated_response[0, 0], [0.0, 1.0, 1.0, 1.0, 1.0, 1.0])
 
 
 def replica_distance(problem, algorithm, dt, features, realisations, burn, seed):

@@ -17,8 +17,16 @@ SMALL = {"learning_rate": 0.1, "duration": 3.0, "features": 40, "realisations": 
 @pytest.mark.parametrize(
     ("change", "error", "sentence"),
     [
-        ({"features": 10**8}, MemoryError, "features=100000000 with 300000000 samples must fit in memory"),
-        ({"features": 10**6, "workers": 2}, MemoryError, "features=1000000 with 3000000 samples on 2 workers must fit"),
+        (
+            {"features": 10**8},
+            MemoryError,
+            "features=100000000 with 300000000 samples, realisations=2 must fit in memory",
+        ),
+        (
+            {"features": 10**6, "workers": 2},
+            MemoryError,
+            "features=1000000 with 3000000 samples, realisations=2 on 2 workers must fit",
+        ),
         ({"realisations": 0}, ValueError, "realisations must be a whole number of at least 1, got 0"),
         ({"replicas": 3}, ValueError, "replicas must be a whole number of at least 1 and at most 2, got 3"),
         ({"waiting_times": (5.0,)}, ValueError, "waiting_times must lie before the end of the run at 3, got 5"),

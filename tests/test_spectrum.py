@@ -103,6 +103,18 @@ def test_agrees_with_a_sampled_hessian(problem, batch):
         assert abs(column.mean() - (low if outlier < low else high)) > 3 * stats.sem(column)
 
 
+@pytest.mark.parametrize(("alpha", "delta"), [(4.0, 1e-8), (1e3, 1e-6), (1e12, 1.0), (1e12, 1e-12)])
+def test_the_centres_make_one_outlier_whatever_the_margin(alpha, delta):
+    """The weights are proportional to the margin, so that the Hessian does not depend on it.
+
+    Weights are nearly parallel to the centres here: differences of their sizes would be rounding errors, and were taken
+    for a second outlier.
+    """
+    found = [sn.hessian_spectrum(sn.Problem(alpha, delta, margin=k), sn.SGD(batch=0.5)).outliers for k in (0.3, 1, 1e6)]
+    assert [len(outliers) for outliers in found] == [1, 1, 1]
+    np.testing.assert_allclose(found, found[0][0], rtol=1e-5)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("batch", [0.1, 0.5])
 def test_sampling_force_is_proportional_to_the_curvature_of_a_mode(batch):

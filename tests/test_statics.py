@@ -120,6 +120,9 @@ def test_refuses_other_losses_and_other_objects():
         sn.solve_statics(6.0)
     with pytest.raises(TypeError, match="algorithm must be"):
         sn.solve_statics(sn.Problem(alpha=6), "sgd")
+    for name in ("solve_statics", "hessian_spectrum"):
+        with pytest.raises(TypeError, match=r"algorithm must be .*, got None"):
+            getattr(sn, name)(sn.Problem(alpha=6), None)
 
 
 def test_square_loss_is_ridge_regression():

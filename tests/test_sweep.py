@@ -214,7 +214,11 @@ def test_different_time_axes_are_joined(tmp_path):
         ({"seeds": 10**30}, ValueError, "seeds must be a whole number of at least 1 and at most 1000000, got 1000"),
         ({"seeds": 2.5}, TypeError, "seeds must be a number or a list of different whole numbers, got 2.5"),
         ({"workers": 0}, ValueError, "workers must be a whole number of at least 1, got 0"),
-        ({"label": "../x"}, ValueError, "label must be made of letters, digits, dots and dashes, got '../x'"),
+        (
+            {"label": "../x"},
+            ValueError,
+            "label must be made of at most 60 letters, digits, dots and dashes, got '../x'",
+        ),
         ({"seeds": [1, 1]}, ValueError, "seeds must be a number or a list of different whole numbers, got [1, 1]"),
         ({"seeds": [0.5]}, TypeError, "seeds must be a whole number of at least 0 and at most 9223372036854775807"),
         ({"grid": {"batch": [float("nan")]}}, ValueError, "batch must not be NaN, got nan"),

@@ -14,6 +14,7 @@ from sgdnoise._machine import available_memory
 
 MAX_STEPS = 100_000_000
 MAX_SEED = 2**63 - 1  # what a file of results can hold
+MAX_WHOLE = 10**12  # far beyond any use, and far enough from the largest integer that products stay exact
 
 
 def real(
@@ -49,19 +50,20 @@ def real(
     return number
 
 
-def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+def integer(name: str, value: object, *, at_least: int, at_most: int = MAX_WHOLE) -> int:
     """Return ``value`` as an int if it is a whole number within the bounds (``8.0`` is not: it is a float).
 
     >>> integer("realisations", 0, at_least=1)
     Traceback (most recent call last):
     ValueError: realisations must be a whole number of at least 1, got 0
     """
-    upper = "" if at_most is None else f" and at most {at_most}"
+    beyond = isinstance(value, Integral) and int(value) > MAX_WHOLE
+    upper = "" if at_most == MAX_WHOLE and not beyond else f" and at most {at_most}"
     sentence = f"{name} must be a whole number of at least {at_least}{upper}, got {_show(value)}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         raise TypeError(sentence)
     number = int(value)
-    if number < at_least or (at_most is not None and number > at_most):
+    if number < at_least or number > at_most:
         raise ValueError(sentence)
     return number
 
@@ -86,6 +88,22 @@ def several(name: str, values: Any) -> Any:
     if isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 1):
         return values
     raise TypeError(f"{name} must be a list, got {_show(values)}")
+
+
+def array(name: str, values: Any, kinds: str = "biuf") -> Any:
+    """Return ``values`` as an array if they are finite numbers; with ``kinds="biufc"`` complex ones too.
+
+    >>> array("eigenvalue", [1.0, None])
+    Traceback (most recent call last):
+    ValueError: eigenvalue must be made of finite numbers, got [1.0, None]
+    """
+    try:
+        found = np.asarray(values)
+    except ValueError:  # of rows of different lengths
+        found = np.array(None)
+    if found.dtype.kind not in kinds or not np.isfinite(found).all():
+        raise ValueError(f"{name} must be made of finite numbers, got {_show(values)}")
+    return found
 
 
 def flag(name: str, value: object) -> bool:

@@ -140,6 +140,9 @@ class GD(Algorithm):
         return Chain(1.0, 1.0, 0.0)
 
 
+GRADIENT_DESCENT = GD()
+
+
 @dataclass(frozen=True, repr=False)
 class SGD(Algorithm):
     r"""Vanilla SGD: at every step each sample is in the batch with probability ``batch``, independently.

@@ -80,26 +80,15 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
     >>> bool(curve.displacement[0, 0] == 0), dict(curve.sizes)
     (True, {'realisation': 1, 'lag': 21})
     """
-    if not isinstance(dataset, xr.Dataset):
-        raise TypeError(f"dataset must be an xarray.Dataset of solve_dmft or simulate, got {type(dataset).__name__}")
-    missing = [name for name in NEEDED if name not in dataset]
-    if missing:
-        raise ValueError(
-            f"dataset must hold {', '.join(NEEDED)} (run the engine with waiting times), got one without "
-            f"{', '.join(missing)}"
-        )
-    for name in LAYOUT:
-        if not dataset.sizes.get(name):
-            held = ", ".join(f"{dimension} ({size})" for dimension, size in dataset.sizes.items())
-            raise ValueError(f"dataset must have values along the dimension {name}, got one with {held or 'none'}")
+    time, known = check_dataset(dataset)
     single = waiting_time is not None and np.ndim(waiting_time) == 0
-    time, known = _even(dataset.time.values), dataset.waiting_time.values
-    if waiting_time is None:
-        wanted = known
-    else:
+    wanted: Any = known
+    if waiting_time is not None:
         wanted = [waiting_time] if single else _checks.several("waiting_time", waiting_time)
+        if len(wanted) == 0:
+            raise ValueError(f"waiting_time must have at least one value, or be None, got {waiting_time!r}")
     rows = np.array([_position(known, value) for value in wanted], dtype=np.intp)
-    starts = np.array([_position(time, value) for value in known[rows]])
+    starts = np.array([_position(time, value, "waiting_time of the dataset") for value in known[rows]])
     lags = np.arange(time.size - starts.min())
     ends = starts[:, None] + lags
     inside = ends < time.size
@@ -110,9 +99,9 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
 
     C = aligned(_ordered(dataset.correlation))
     chi = aligned(_ordered(dataset.integrated_response))
-    if np.isnan(C[:, :, 0]).any() or np.isinf([C, chi]).any():
-        raise ValueError(NO_NUMBERS)
     q = dataset.norm.transpose("realisation", "time").values
+    if not (np.isfinite(np.stack([C, chi])[:, :, inside]).all() and np.isfinite(q).all()):
+        raise ValueError(NO_NUMBERS)
     drift = np.where(inside, q[:, ends] - q[:, starts][:, :, None], np.nan)
     layout = ("realisation", "waiting_time", "lag")
     curve = xr.Dataset(
@@ -127,6 +116,36 @@ def fdt_curve(dataset: xr.Dataset, waiting_time: float | Sequence[float] | None 
         attrs=dataset.attrs,
     )
     return curve.isel(waiting_time=0) if single else curve
+
+
+def check_dataset(dataset: object) -> tuple[Array, Array]:
+    """Refuse what is not the dataset of a run with waiting times; return its evenly spaced times and waiting times."""
+    if not isinstance(dataset, xr.Dataset):
+        raise TypeError(f"dataset must be an xarray.Dataset of solve_dmft or simulate, got {type(dataset).__name__}")
+    missing = [name for name in NEEDED if name not in dataset]
+    if missing:
+        raise ValueError(
+            f"dataset must hold {', '.join(NEEDED)} (run the engine with waiting times), got one without "
+            f"{', '.join(missing)}"
+        )
+    for name in LAYOUT:
+        if not dataset.sizes.get(name):
+            held = ", ".join(f"{dimension} ({size})" for dimension, size in dataset.sizes.items())
+            raise ValueError(f"dataset must have values along the dimension {name}, got one with {held or 'none'}")
+    for name in NEEDED:
+        layout = [axis for axis in LAYOUT if axis != "waiting_time" or name != "norm"]
+        held = ", ".join(map(str, dataset[name].dims))
+        if sorted(map(str, dataset[name].dims)) != sorted(layout):
+            raise ValueError(f"dataset must hold {name} along {', '.join(layout)}, got one along {held or 'none'}")
+    for name in (*NEEDED, "time", "waiting_time"):
+        if name not in dataset.variables or dataset[name].dtype.kind not in "iuf":
+            kind = dataset[name].dtype if name in dataset.variables else "nothing"
+            raise ValueError(f"dataset must hold real numbers as {name}, got {kind}")
+    time = _even(dataset.time.values)
+    steps = np.diff(time)
+    if not (steps.size and steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-6)):
+        raise ValueError(f"dataset must have at least two times, evenly spaced, got time {_preview(time)}")
+    return time, dataset.waiting_time.values
 
 
 def slopes(curve: xr.Dataset, lags: Array | None, window: int) -> xr.Dataset:
@@ -196,13 +215,13 @@ def _ordered(array: xr.DataArray) -> Array:
     return values
 
 
-def _position(grid: Array, waiting_time: float) -> int:
+def _position(grid: Array, waiting_time: float, name: str = "waiting_time") -> int:
     """Index of a waiting time on a grid of times, up to rounding."""
-    value = _checks.real("waiting_time", waiting_time)
+    value = _checks.real(name, waiting_time)
     index = int(np.abs(grid - value).argmin())
     spacing = np.diff(grid).min() if grid.size > 1 else max(1.0, abs(grid[0]))
     if abs(grid[index] - value) > 1e-6 * spacing:
-        raise ValueError(f"waiting_time must be among {_preview(grid)}, got {value!r}")
+        raise ValueError(f"{name} must be among {_preview(grid)}, got {value!r}")
     return index
 
 

@@ -135,7 +135,7 @@ def frequency_temperature(
     if lag.size < 4:
         raise ValueError(f"dataset must have at least 4 lags for a temperature of frequencies, got {lag.size}")
     dt = float(lag[1])
-    step = float(dataset.attrs.get("learning_rate", dt))
+    step = _checks.real("learning_rate of the dataset", dataset.attrs.get("learning_rate", dt), above=0)
     if abs(dt - step) > 1e-6 * step:
         raise ValueError(
             f"dataset must be recorded at every step for a temperature of frequencies, got one recorded every {dt:g} "

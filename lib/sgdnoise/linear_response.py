@@ -45,7 +45,7 @@ import numpy as np
 import xarray as xr
 
 from sgdnoise import _checks, results
-from sgdnoise.algorithms import Algorithm, Descent
+from sgdnoise.algorithms import Algorithm, Descent, check_algorithm
 from sgdnoise.modes import (
     Modes,
     Motion,
@@ -55,11 +55,13 @@ from sgdnoise.modes import (
     stationary_covariance,
     sum_of_past,
 )
-from sgdnoise.problem import Problem
+from sgdnoise.problem import Problem, check_problem
 from sgdnoise.spectrum import Spectrum, hessian_spectrum
 
 #: Steps that take about ten seconds. By then every mode has relaxed, unless the ridge is tiny.
 MOST_STEPS = 1_000_000
+#: Part of a mode that must relax in a step: of less, rounding errors leave no three digits.
+RESOLVED = 1e-12
 #: Lags at which the autocovariance of the batches may differ from a geometric law; they take as long.
 MOST_LAGS = 10_000
 
@@ -99,6 +101,8 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
     >>> round(theory.initial_temperature, 4), round(theory.integrated_temperature, 4)
     (0.0166, 0.0155)
     """
+    check_problem(problem)
+    check_algorithm(algorithm)
     dt = _checks.real("learning_rate", learning_rate, above=0)
     steps = _checks.steps(dt, _checks.real("duration", duration, above=0))
     if steps > MOST_STEPS:
@@ -112,6 +116,11 @@ def linear_response(problem: Problem, algorithm: Algorithm, learning_rate: float
             f"algorithm must have an epoch of at most {MOST_LAGS} steps for a linear response, got {algorithm!r}"
         )
     _check_stable(motion, spectrum.stiffest)
+    if 1 - motion.radius(spectrum.softest) < RESOLVED:
+        raise ValueError(
+            f"learning_rate must be at least {RESOLVED / spectrum.softest:.2g} for the softest mode, of stiffness "
+            f"{spectrum.softest:.2g}, to relax in double precision, got {dt:g}"
+        )
     modes = stationary_modes(spectrum, motion) if isinstance(spectrum, Spectrum) else spectrum.stationary_modes(motion)
     correlation, response = mode_curves(modes, motion, steps)
     norm, levels = spectrum.norm, {}

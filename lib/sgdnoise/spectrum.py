@@ -31,12 +31,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from sgdnoise.algorithms import GD, Algorithm, check_algorithm
+from sgdnoise import _checks
+from sgdnoise.algorithms import GRADIENT_DESCENT, Algorithm, check_algorithm
 from sgdnoise.empirical import EmpiricalSpectrum, empirical_spectrum
 from sgdnoise.problem import Problem, check_problem
 from sgdnoise.statics import Statics, solve_statics
 
 Array = NDArray[np.float64]
+MOST_NODES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,10 @@ class Spectrum:
     """
 
     statics: Statics
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.statics, Statics):
+            raise TypeError(f"statics must be a result of sgdnoise.solve_statics, got {self.statics!r}")
 
     @property
     def norm(self) -> float:
@@ -96,13 +102,13 @@ class Spectrum:
 
     def resolvent(self, z: ArrayLike) -> NDArray[np.complex128]:
         r"""Return :math:`g(z)`, for real arguments the limit from above."""
-        z = np.asarray(z, dtype=complex)
+        at = _checks.array("z", z, "biufc").astype(complex)
         with np.errstate(divide="ignore"):
-            return 1 / (self.ridge - z + self.scale * self.ratio * self._screening(z))
+            return np.asarray(1 / (self.ridge - at + self.scale * self.ratio * self._screening(at)))
 
     def density(self, eigenvalue: ArrayLike) -> Array:
         r"""Density of the continuous part, :math:`\mathrm{Im}\,g/\pi`; its integral is one minus the atom."""
-        x = np.asarray(eigenvalue, dtype=float)
+        x = _checks.array("eigenvalue", eigenvalue)
         low, high = self.edges
         inside = (x > low) & (x < high)
         return np.where(inside, self.resolvent(np.where(inside, x, 0.5 * (low + high))).imag / math.pi, 0.0)
@@ -113,8 +119,11 @@ class Spectrum:
         With :math:`a = \lambda+b\Delta(1+c+2\sqrt c\cos\theta)` equal steps in :math:`\theta` converge
         geometrically. What the sum misses belongs to the soft edge (near :math:`c=1`) or to the atom, which come first.
         """
+        nodes = _checks.integer("nodes", nodes, at_least=1, at_most=MOST_NODES)
         theta = math.pi * np.arange(1, nodes + 1) / (nodes + 1)
         c = self.ratio
+        if c == 0:
+            return np.array([self.ridge]), np.ones(1)
         above = 1 + c + 2 * math.sqrt(c) * np.cos(theta)
         weights = 2 * c * np.sin(theta) ** 2 / above / (nodes + 1)
         return (
@@ -159,28 +168,29 @@ class Spectrum:
 
         The cavity field :math:`u\sim N(m,\Delta q)` of a sample has covariance :math:`m\Delta` with
         :math:`y_1 = 1+\sqrt\Delta z_v`, and :math:`h-\kappa=(u-\kappa)/k` inside the margin; :math:`h = m y_1 +
-        \sqrt{q-m^2}\,y_2` gives the second coordinate.
+        \sqrt{q-m^2}\,y_2` gives the second coordinate. Both are linear in :math:`d=u-\kappa` and in a normal number
+        that is independent of it. Nothing of the size of one is subtracted: samples may vary as little as they like.
         """
         st, p = self.statics, self.statics.problem
-        m, q, kappa = st.magnetization, st.norm, p.margin
+        m, q = st.magnetization, st.norm
         k = 1 + p.delta * st.susceptibility
-        # Moments of d = u - kappa inside the margin, from the equations for m and q.
+        # sqrt(q - m^2), by the equation for q
+        across = st.susceptibility * math.sqrt(p.alpha * p.delta * st.square_slope)
+        # Moments of d inside the margin, from the equations for m and q.
         d0, d1, d2 = st.curvature, -m * k / (p.alpha * st.susceptibility), st.square_slope * k**2
-        # y1 = base + tilt d + independent noise of variance delta (1 - m^2/q);  h = kappa + d/k
-        tilt = m / q
-        base = 1 + tilt * (kappa - m)
-        y1y1 = base**2 * d0 + 2 * base * tilt * d1 + tilt**2 * d2 + p.delta * (1 - m * tilt) * d0
-        y1h = base * kappa * d0 + (base / k + tilt * kappa) * d1 + tilt / k * d2
-        hh = kappa**2 * d0 + 2 * kappa / k * d1 + d2 / k**2
-        across = math.sqrt(q - m**2)
-        turn = np.array([[1.0, 0.0], [-m / across, 1 / across]])
-        curvature = turn @ np.array([[y1y1, y1h], [y1h, hh]]) @ turn.T
+        base = np.array([1 + m / q * (p.margin - m), across / q * (p.margin - m)])
+        tilt = np.array([m / q, across / q - p.delta * st.susceptibility / (k * across)])
+        rest = math.sqrt(p.delta / q) * np.array([across, -m])
+        cross = np.outer(base, tilt)
+        curvature = (
+            d0 * (np.outer(base, base) + np.outer(rest, rest)) + d1 * (cross + cross.T) + d2 * np.outer(tilt, tilt)
+        )
         pull = -st.effective_ridge / p.alpha * np.array([m, across])  # <l' y>: the ridge balances the forces
         weight = st.algorithm.mean_weight * p.alpha
         return weight * curvature, weight * np.outer(pull, pull) / st.square_slope
 
 
-def hessian_spectrum(problem: Problem, algorithm: Algorithm | None = None) -> Spectrum | EmpiricalSpectrum:
+def hessian_spectrum(problem: Problem, algorithm: Algorithm = GRADIENT_DESCENT) -> Spectrum | EmpiricalSpectrum:
     r"""Spectrum of the mean Hessian where training settles when the learning rate is small.
 
     Parameters
@@ -203,7 +213,6 @@ def hessian_spectrum(problem: Problem, algorithm: Algorithm | None = None) -> Sp
     True
     """
     check_problem(problem)
-    algorithm = GD() if algorithm is None else algorithm
     check_algorithm(algorithm)
     if problem.data is not None:
         return empirical_spectrum(problem, algorithm)

@@ -29,7 +29,7 @@ from scipy.special import ndtr
 
 from sgdnoise import _checks
 from sgdnoise._gauss import hinge_moments
-from sgdnoise.algorithms import GD, Algorithm, PersistentSGD, check_algorithm
+from sgdnoise.algorithms import GRADIENT_DESCENT, Algorithm, PersistentSGD, check_algorithm
 from sgdnoise.losses import Square, SquaredHinge
 from sgdnoise.modes import motion_of
 from sgdnoise.problem import Problem, check_problem
@@ -116,7 +116,7 @@ class Statics:
         return variance * self.problem.alpha * self.problem.delta * self.square_slope
 
 
-def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Statics:
+def solve_statics(problem: Problem, algorithm: Algorithm = GRADIENT_DESCENT) -> Statics:
     r"""Return the point to which training converges when the learning rate (and the persistence) is small.
 
     Parameters
@@ -141,7 +141,6 @@ def solve_statics(problem: Problem, algorithm: Algorithm | None = None) -> Stati
     >>> [round(value, 5) for value in found]
     [0.26555, 0.17989, 0.01487]
     """
-    algorithm = GD() if algorithm is None else algorithm
     check_problem(problem, "solve_statics")
     check_algorithm(algorithm)
     if not isinstance(problem.loss, SquaredHinge | Square):

@@ -93,8 +93,11 @@ def stationary_curve(
     """
     _checks.real("drift_tolerance", drift_tolerance, above=0)
     _checks.flag("symmetric", symmetric)
-    if waiting_times is not None and len(_checks.several("waiting_times", waiting_times)) == 0:
-        raise ValueError(f"waiting_times must have at least one value, or be None, got {waiting_times!r}")
+    if waiting_times is not None:
+        for wait in _checks.several("waiting_times", waiting_times):
+            _checks.real("waiting_times", wait)
+        if len(waiting_times) == 0:
+            raise ValueError(f"waiting_times must have at least one value, or be None, got {waiting_times!r}")
     curve = fdt_curve(dataset, waiting_times)[["displacement", "integrated_response", "drift"]]
     curve = curve.drop_duplicates("waiting_time").sortby("waiting_time")
     longest = _longest_lag(curve) if longest is None else longest
@@ -106,6 +109,8 @@ def stationary_curve(
     square = curve.displacement + 0.5 * curve.drift
     if symmetric:
         curve["displacement"] = square
+    if not curve.integrated_response.values.any():
+        raise ValueError("dataset must hold a response above zero at long lag, got 0")
     moved = np.stack([square, curve.integrated_response, *([] if symmetric else [curve.displacement])])
     times, floor = curve.waiting_time.values, FLOOR * float(dataset.norm.mean())
     named = waiting_times is not None

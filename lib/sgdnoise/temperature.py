@@ -35,7 +35,7 @@ import numpy as np
 import xarray as xr
 
 from sgdnoise import _checks
-from sgdnoise.fdt import Array, NotStationaryError, TemperatureError, fdt_curve, jackknife, line, slopes
+from sgdnoise.fdt import Array, NotStationaryError, TemperatureError, check_dataset, fdt_curve, jackknife, line, slopes
 from sgdnoise.stationarity import DRIFT_TOLERANCE, stationary_curve
 
 METHODS = ("line", "tail", "chord")
@@ -156,15 +156,16 @@ def local_temperature(
     >>> local.slope.round(4).values.tolist()
     [0.0157, 0.0148, 0.0132]
     """
-    window = _checks.integer("window", window, at_least=1)
+    time, _ = check_dataset(dataset)
+    window = _checks.integer("window", window, at_least=1, at_most=time.size)
     longest = None
     if lags is not None:
         wanted = np.array([_checks.real("lags", lag, at_least=0) for lag in _checks.several("lags", lags)])
         if wanted.size == 0:
             raise ValueError(f"lags must have at least one value, or be None, got {lags!r}")
-        end = float(dataset.time[-1] - dataset.time[0])
-        reach = window * float(dataset.time[1] - dataset.time[0])
-        longest = max(wanted.max(), min(wanted.max() + reach, end))
+        named = () if waiting_times is None else _checks.several("waiting_times", waiting_times)
+        first = min((_checks.real("waiting_times", wait) for wait in named), default=time[0])
+        longest = max(wanted.max(), min(wanted.max() + window * (time[1] - time[0]), time[-1] - first))
     curve = stationary_curve(dataset, longest, waiting_times, symmetric=symmetric, drift_tolerance=drift_tolerance)
     return slopes(curve, None if lags is None else wanted, window)
 
@@ -302,10 +303,16 @@ def tail_slopes(dataset: xr.Dataset, points: Sequence[int] = (5, 10, 15)) -> xr.
     curve = fdt_curve(dataset)
     x, y = curve.integrated_response.values, curve.displacement.values
     ends = np.isfinite(y[0]).sum(axis=1)
+    counts = [
+        _checks.integer("points", count, at_least=2, at_most=int(ends.max()))
+        for count in _checks.several("points", points)
+    ]
+    if not counts:
+        raise ValueError("points must have at least one number, got none")
 
     def each(x: Array, y: Array) -> Array:
-        table = np.full((len(x), len(points), ends.size), np.nan)
-        for i, count in enumerate(points):
+        table = np.full((len(x), len(counts), ends.size), np.nan)
+        for i, count in enumerate(counts):
             for j, end in enumerate(ends):
                 if end >= count:
                     table[:, i, j] = line(x[:, j, end - count : end], y[:, j, end - count : end])[0]
@@ -313,7 +320,7 @@ def tail_slopes(dataset: xr.Dataset, points: Sequence[int] = (5, 10, 15)) -> xr.
 
     slope, error = jackknife(each, x, y)
     layout = ("points", "waiting_time")
-    coords = {"points": list(points), "waiting_time": curve.waiting_time.values}
+    coords = {"points": counts, "waiting_time": curve.waiting_time.values}
     return xr.Dataset({"slope": (layout, slope), "error": (layout, error)}, coords=coords)
 
 

@@ -151,7 +151,8 @@ def solve_dmft(
     process, update, noise = parts_of(algorithm, dt, problem.ridge)
     rule = Rule(update, dt, noise)
     needed = memory_needed(steps, paths, replicas, realisations, waiting.size)
-    _checks.memory(needed, f"paths={paths} with {steps} steps and {waiting.size} waiting times")
+    what = f"paths={paths} with realisations={realisations}, {steps} steps and {waiting.size} waiting times"
+    _checks.memory(needed, what)
 
     began = clock.perf_counter()
     columns: dict[str, list[NDArray[np.float64]]] = {}

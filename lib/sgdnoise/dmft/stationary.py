@@ -196,7 +196,8 @@ def solve_stationary(
     kept = np.flatnonzero(np.abs(linear.response.values[0, 0]) > FORGOTTEN)
     period = next_fast_len(3 * lags, real=True)
     task = Task(problem, algorithm, dt, paths // REPLICAS, period, lags, reach, int(kept[-1]))
-    _checks.memory(60.0 * paths * period, f"paths={paths} with lags up to {duration:g}")
+    needed = 60.0 * paths * period + 100.0 * realisations * period
+    _checks.memory(needed, f"paths={paths} with realisations={realisations} and lags up to {duration:g}")
 
     began = clock.perf_counter()
     solutions = []

@@ -204,7 +204,8 @@ def worker_count(plan: Plan, workers: int | None) -> int:
         each += plan.data_bytes
     else:  # all share one
         given += plan.problem.data.bytes_of_rows(plan.dtype)
-    what = f"features={plan.features} with {plan.samples} samples"
+    what = f"features={plan.features} with {plan.samples} samples, realisations={plan.realisations}"
+    what += f" and probes={plan.probes}" if plan.runs[0].waits else ""
     if workers is not None:
         workers = min(_checks.integer("workers", workers, at_least=1), plan.realisations)
         _checks.memory(workers * each + given, f"{what} on {workers} workers")

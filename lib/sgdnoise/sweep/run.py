@@ -111,13 +111,15 @@ def sweep(
     names, swept = combinations(grid, fixed or {})
     seeds_of_all = seed_list(seeds)
     check_call(function, [*names, *(fixed or {}), *(() if seeds is None else ("seed",))])
-    scheduler = scheduler or os.environ.get(SCHEDULER_VARIABLE)
-    if scheduler:
+    if scheduler is None:
+        scheduler = os.environ.get(SCHEDULER_VARIABLE) or None
+    if scheduler is not None:
         check_address("scheduler", scheduler)
     workers = _workers(workers)
-    label = label or os.environ.get(LABEL_VARIABLE) or str(getattr(function, "__name__", "sweep")).strip("<>")
-    if not isinstance(label, str) or not re.fullmatch(r"[\w .-]+", label):
-        raise ValueError(f"label must be made of letters, digits, dots and dashes, got {label!r}")
+    if label is None:
+        label = os.environ.get(LABEL_VARIABLE) or str(getattr(function, "__name__", "sweep")).strip("<>")
+    if not isinstance(label, str) or not re.fullmatch(r"[\w .-]{1,60}", label):
+        raise ValueError(f"label must be made of at most 60 letters, digits, dots and dashes, got {label!r}")
     points = [Point.of(function, {**(fixed or {}), **values}, seed) for values in swept for seed in seeds_of_all]
     _fill(place, {point.key: point for point in points}, label, workers, scheduler)
     results = [_stored(place, point) for point in points]
