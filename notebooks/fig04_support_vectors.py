@@ -193,9 +193,9 @@ for name in "dc":
 #
 # Both quantities say something about the solution, but they do not cost the same. The fraction $c_0$ needs one trained
 # network and one pass over the data; the distance $d_0$ needs two networks that were trained on the same data from the
-# same start, with different batches. It would be convenient if $c_0$ could stand for the noise. Within one batch size
-# it can: the order of the persistence times is the same in both. Between batch sizes it cannot, as the pairs above
-# show.
+# same start, with different batches. It would therefore be convenient if $c_0$ could stand for the noise. Within one
+# batch size it can: the order of the persistence times is the same in both. Between batch sizes it cannot, as the
+# pairs above show.
 #
 # The statement of the paper is about all pairs at once. A correlation over a grid of parameters depends on which pairs
 # are in it. We therefore test the two directions

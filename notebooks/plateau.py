@@ -389,7 +389,7 @@ for name, tau in (("short", 0.5), ("long", 8.0)):
 # {glue:text}`rate-linear`; the batch forgets at {glue:text}`rate-batch`. The border, which linear response puts at
 # $\tau=$ {glue:text}`tau-limit`, is at $\tau=$ {glue:text}`tau-border`. The error includes what the window of the fit
 # changes; it presupposes the form {eq}`eq-decay`, with its power $-3/2$, which we take from linear response. The
-# paper's $\tau=2$ lies at the border: as far as we can tell the rates differ by {glue:text}`rate-gap`. Over the batch
+# paper's $\tau=2$ lies at the border: the rates differ by {glue:text}`rate-gap`. Over the batch
 # fractions of the table above the border lies {glue:text}`border-shift` per cent above that of linear response.
 #
 # Far above the border there is an argument that needs no fit. The Hessian of every batch is at least $\lambda$.

@@ -44,7 +44,7 @@
 # | shuffling | {glue:text}`off-shuffling-0` | {glue:text}`off-shuffling-1` | {glue:text}`off-shuffling-2` |
 # | persistence | {glue:text}`off-persistence-0` | {glue:text}`off-persistence-1` | {glue:text}`off-persistence-2` |
 #
-# Real data order the three algorithms as the model does. The lines have no free parameter.
+# Real data order the three algorithms as the model does.
 #
 # ## Batch size, persistence, learning rate
 #
@@ -159,7 +159,7 @@
 #
 # In brackets is the least certain of the measured cases: ratios of temperatures (at twice the learning rate, at the
 # maximum over either end, at twice the persistence), of slopes at lags 0.1 to 0.3 over 1 to 2.5, of the norm over the
-# predicted one, and changes of $d_0$ and $c_0$ from $\tau=1$ to 8. A finding holds or fails at three standard errors.
+# predicted one, and changes of $d_0$ and $c_0$ from $\tau=1$ to 8.
 # A straight plot has no ratio of slopes above one; linear response predicts {glue:text}`bend-digits` for digits,
 # {glue:text}`bend-breast` for breast cancer, and {glue:text}`bend-model` at the parameters of the paper's Fig. 1.
 #
@@ -178,7 +178,7 @@
 # - Linear response with the empirical Hessian and noise predicts the temperature of every mode: on digits the mean of
 #   measured over predicted is {glue:text}`modes-digits-replacement`.
 # - The temperature of the digits is {glue:text}`mixture-digits` times that of the fitted mixture for the sum at
-#   $b=0.1$, and less for larger batches. Gaussian data with their covariance come close.
+#   $b=0.1$, and less for larger batches.
 # :::
 #
 # ## How it was made

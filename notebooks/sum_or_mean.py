@@ -25,8 +25,8 @@
 # maximum {cite:p}`jastrzebski2017three,sclocchi2024regimes`. Does the maximum survive the change of convention, and
 # does the gap between SGD and GD at a vanishing learning rate ({doc}`/notebooks/fig08_vanishing_step`)?
 #
-# As temperature we take the chord $T_\mathrm{int}$ of the whole FDT plot ({doc}`/notebooks/temperature`), which needs
-# no window of lags and exists for p-SGD too.
+# As temperature we take the chord $T_\mathrm{int}$ of the whole FDT plot ({doc}`/notebooks/temperature`), which exists
+# for p-SGD too.
 #
 # ```{glue:figure} sum-or-mean
 # ---
@@ -49,7 +49,7 @@
 # Finite size: from networks with $N=$ {glue:}`half` to those of the figure $T_\mathrm{int}$ changes by
 # {glue:text}`shift` per cent, and from $N=$ {glue:}`stop-half` to {glue:}`stop-features` the distance at $t=$
 # {glue:}`until` by {glue:text}`shift-stop` per cent, in the mean weighted by accuracy; if the shift falls as $1/N$, as
-# much is left. (The data of {numref}`fig-sum-or-mean` have both sizes.)
+# much is left.
 #
 # Linear response leaves out terms of relative order $dt$ and, with persistence, $b\tau\Delta$ for the sum and
 # $\tau\Delta$ for the mean. It is off from the theory, from the lowest to the highest of the four batch fractions, in
@@ -80,8 +80,7 @@
 # at $\lambda$ for the mean. With the mean only $\mathrm{var}(s)$ depends on $b$: the temperature decreases with $b$,
 # and for small batches it is proportional to $dt/b$, learning rate over batch size. The maximum of the sum results
 # from two competing effects: as $b$ falls, the relative fluctuation of the batch grows while the whole gradient
-# becomes smaller. The slope of the FDT plot at short lags has the same form without the factor $1+\Delta V$, and the
-# same dependence on $b$ for the mean.
+# becomes smaller.
 #
 # With persistence the batch has a memory $b\tau$. If that is longer than a step and shorter than the relaxation time
 # of the weights, $2b\tau$ takes the place of $dt$ in Eq. {eq}`eq-mean-temperature`:
@@ -143,25 +142,25 @@
 #
 # Extrapolated to $dt=0$ by a line through the two smallest rates, the gap in $m$ is {glue:text}`gap-sum` for the sum
 # at $\lambda=1$ (exact: {glue:text}`predicted`), {glue:text}`gap-without` without a ridge and {glue:text}`gap-mean`
-# for the mean. Within our errors the ridge explains all of the difference between the paper's two algorithms. The loss
-# here is convex; in a rugged landscape noise may do more: {cite:t}`kamali2023stochastic` find a lower threshold for
-# the recovery of a hidden signal with small-batch SGD than with GD.
+# for the mean. Within our errors the ridge explains all of the difference. The loss here is convex; in a rugged
+# landscape noise may do more: {cite:t}`kamali2023stochastic` find a lower threshold for the recovery of a hidden
+# signal with small-batch SGD than with GD.
 #
 # ## What this means in practice
 #
-# If your library averages over the batch, the paper's maximum at intermediate batch sizes does not apply to you. In
-# this model a smaller batch is noisier, down to the smallest that we tried, $b=0.1$. For batches that are a small part
-# of the data the noise depends on learning rate over batch size, as {cite:t}`sclocchi2024regimes` find for a
-# teacher-student perceptron and for deep networks, up to a batch size that grows with the number of samples. If your
-# loss is a sum, two batch sizes with the same weight decay minimise different functions.
+# If your library averages over the batch, the paper's maximum at intermediate batch sizes does not apply to you. A
+# smaller batch is noisier, down to the smallest that we tried. For batches that are a small part of the data the noise
+# depends on learning rate over batch size, as {cite:t}`sclocchi2024regimes` find for a teacher-student perceptron and
+# for deep networks, up to a batch size that grows with the number of samples. If your loss is a sum, two batch sizes
+# with the same weight decay minimise different functions.
 #
 # :::{admonition} What was found
 # :class: found
 # - Of four batch sizes vanilla SGD is hottest at $b=$ {glue:text}`sum-peak` with the sum and at $b=$
 #   {glue:text}`mean-peak` with the mean; $T_\mathrm{int}/dt$ at $b=0.1$ is {glue:text}`smallest-sum` and
 #   {glue:text}`smallest-mean`.
-# - With the mean, p-SGD is hottest at $b=$ {glue:text}`peak-0.5` ($\tau=0.5$) and $b=$ {glue:text}`peak-2` ($\tau=2$),
-#   with temperatures of {glue:text}`persistent-0.5` and {glue:text}`persistent-2` at $b=0.1$.
+# - With the mean, p-SGD is hottest at $b=$ {glue:text}`peak-0.5` ($\tau=0.5$) and $b=$ {glue:text}`peak-2` ($\tau=2$):
+#   {glue:text}`persistent-0.5` and {glue:text}`persistent-2` at $b=0.1$.
 # - On separable data, replicas trained with the sum stop farthest apart at $b=$ {glue:text}`sum-stop-peak`. At $b=0.15$
 #   their distance is {glue:text}`stop-sum` with the sum and {glue:text}`stop-mean` with the mean.
 # - Without a ridge the gap between SGD and GD as $dt\to0$ is {glue:text}`gap-without`.

@@ -184,10 +184,6 @@ def temperatures(run, frequencies, **choices):
     return sn.frequency_temperature(run, **choices).interp(frequency=frequencies)
 
 
-# %% [markdown]
-# Here are all persistence times and all batch fractions of the paper's second figure, $\alpha=8$,
-# $\Delta=\lambda=\kappa=1$, and vanilla SGD as in its first, $\alpha=6$, $b=0.1$, $dt=0.1$.
-
 # %%
 harder = sn.Problem(alpha=alpha, delta=delta, ridge=ridge)
 by_tau = {
@@ -241,7 +237,7 @@ networks_half = {a: seen(run) for a, run in smaller.items()}
 # {cite:t}`cugliandolo1997energy` couple a small oscillator to a system out of equilibrium. If the coupling is weak,
 # the mean energy of the oscillator approaches $T(\omega_0)$, whatever the system. We couple networks in training to
 # many oscillators $y_i$ of several frequencies at once, each attached to a weight of its own (the noise of the data is
-# isotropic, so a single weight is as good as a random direction),
+# isotropic),
 #
 # $$
 # \ddot y_i = -\omega_i^2 y_i + k_i(w_i-\bar w_i) ,\qquad \mathcal L \to \mathcal L - \sum_i k_i\,y_i w_i ,
@@ -553,11 +549,11 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # | p-SGD, $\tau=2$, stronger coupling | {glue:text}`thermometer-slow-strong` |
 # | vanilla SGD | {glue:text}`thermometer-vanilla-strong` |
 #
-# The errors come from the scatter of the networks, with {glue:}`thermometer-degrees` degrees of freedom. The largest of
-# {glue:}`thermometer-readings` deviations from 1 is {glue:text}`thermometer-worst` standard errors; with as many
-# independent unbiased readings that would have a probability of {glue:text}`thermometer-chance` per cent. (The two
-# couplings share data sets and batches.) At the two higher frequencies, where the readings are most accurate, they are
-# within {glue:text}`thermometer-off` per cent of 1. The stronger coupling itself moves {eq}`eq-reading` by at most
+# The errors come from the scatter of the networks, with {glue:}`thermometer-degrees` degrees of freedom. The largest
+# of {glue:}`thermometer-readings` deviations from 1 is {glue:text}`thermometer-worst` standard errors; with as many
+# independent unbiased readings (the two couplings share data) that would have a probability of
+# {glue:text}`thermometer-chance` per cent. At the two higher frequencies, where the readings are most accurate, they
+# are within {glue:text}`thermometer-off` per cent of 1. The stronger coupling itself moves {eq}`eq-reading` by at most
 # {glue:text}`thermometer-shift` per cent from $T(\omega_0)$.
 #
 # ## Slopes and chords: other functionals of the same two functions
