@@ -58,7 +58,8 @@ def test_figures_are_vectors_and_the_file_has_no_date(reader):
 @pytest.mark.looks
 def test_nothing_of_the_screen_is_printed(html, profile):
     page = BeautifulSoup(printing.assemble(html, profile), "html.parser")
-    assert page.body.select("button, input, form, canvas, nav, script, .headerlink, .downloads, .screen-only") == []
+    screen = "button, input, form, canvas, nav, script, .headerlink, .downloads, .screen-only, .panel-place"
+    assert page.body.select(screen) == []
     names = {tag["id"] for tag in page.find_all(id=True)}
     within = [tag["href"] for tag in page.find_all("a", href=True) if tag["href"].startswith("#")]
     assert len(within) > 100

@@ -35,7 +35,7 @@ MISSING = "a PDF needs Chromium or Google Chrome, and none is here; install one 
 # What a reader of paper cannot use. Folded cells are plumbing; the title page says that they are left out.
 SCREEN_ONLY = (
     "script, style, button, form, input, canvas, nav, template, .headerlink, .downloads, .screen-only, "
-    ".toctree-wrapper, .prev-next-area, details.hide, .cell.tag_hide-cell, img.panel"
+    ".toctree-wrapper, .prev-next-area, details.hide, .cell.tag_hide-cell, img.panel, .panel-place"
 )
 # Upright, bold, slanted, bold and slanted.
 FONTS = {
