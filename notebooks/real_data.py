@@ -86,8 +86,7 @@
 #
 # On digits only the full covariance brings the ratio close to one: the noise is not the same in every direction. On
 # breast cancer two errors compensate each other at this batch size: the finite number of samples alone changes the
-# ratio (isotropic surrogate), and the full covariance does not restore it. What remains is probably due to a
-# distribution that is not Gaussian.
+# ratio (isotropic surrogate), and the full covariance does not restore it.
 #
 # ## A temperature for every mode
 #

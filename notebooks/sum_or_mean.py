@@ -16,7 +16,7 @@
 # :::{admonition} What you will learn
 # :class: learn
 # Why the noise of SGD is largest at intermediate batch sizes in the paper, and what happens to that maximum when the
-# gradient is averaged over the batch, as every deep-learning library does by default.
+# gradient is averaged over the batch.
 # :::
 #
 # The paper finds that noise is highest for batches of intermediate size, in three measurements: the temperature of
@@ -124,7 +124,7 @@
 # ## Without a ridge the gap closes
 #
 # We explain the different end points of SGD and GD as $dt\to0$ by the sum, which weakens the data relative to the
-# ridge. The explanation makes two predictions that can fail: the gap must vanish at $\lambda=0$, and for the mean.
+# ridge. Then the gap must vanish at $\lambda=0$, and for the mean.
 # (The paper remarks that phase retrieval behaves otherwise {cite:p}`mignacco2021stochasticity`.) We test both at
 # $\alpha=6$, $\Delta=1$, beyond $\alpha_c=$ {glue:text}`critical`, so that the minimum is unique without a ridge.
 #
@@ -163,7 +163,6 @@
 #   {glue:text}`persistent-0.5` and {glue:text}`persistent-2` at $b=0.1$.
 # - On separable data, replicas trained with the sum stop farthest apart at $b=$ {glue:text}`sum-stop-peak`. At $b=0.15$
 #   their distance is {glue:text}`stop-sum` with the sum and {glue:text}`stop-mean` with the mean.
-# - Without a ridge the gap between SGD and GD as $dt\to0$ is {glue:text}`gap-without`.
 # :::
 #
 # ## How it was made

@@ -565,9 +565,8 @@ glue("thermometer-shift", f"{100 * max(shifts):.0f}")
 # C(t_w,t_w) - C(t,t_w) \quad\text{against}\quad \chi(t,t_w),
 # $$ (eq-fdt-curve)
 #
-# with the lag $t-t_w$ running along it. Out of equilibrium it has several slopes: of a **line** fitted over a window
-# of lags, the paper's choice for vanilla SGD; of the **tail**, the last points, the paper's choice for p-SGD; and of
-# the **chord** from one end to the other,
+# with the lag $t-t_w$ running along it. Out of equilibrium it has several slopes: of a **line** over a window of lags,
+# of the **tail**, and of the **chord** from one end to the other,
 #
 # $$
 # T_\mathrm{int} = \frac{C(t_w,t_w) - C(\infty)}{\chi(\infty)} = \frac{d^2/2}{\chi(\infty)},
