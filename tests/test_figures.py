@@ -449,7 +449,7 @@ def test_curves_with_bands_are_the_means_and_errors_of_the_results_behind_them(h
             variable = VARIABLES[label]
             points = result.sel(time=drawn.x.values, method="nearest")
             error = points[f"{variable}_standard_error"]
-            # The archives keep six digits of a mean, and of an error eight bits.
+            # The archives keep five digits of a mean, and of an error eight bits.
             where = f"{curve}, {label}"
             np.testing.assert_allclose(drawn.y, points[variable], rtol=1e-5, atol=1e-6, err_msg=where)
             for bar in (drawn.y - drawn.low, drawn.high - drawn.y):

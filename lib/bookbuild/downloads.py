@@ -96,7 +96,7 @@ def summary(entry: bytes) -> bytes:
 def summarise(result: xr.Dataset) -> xr.Dataset:
     """Replace each variable that has realisations by mean, standard error and the number of those that are not NaN.
 
-    The error of a single realisation is NaN. Means keep six digits and errors two, which is finer than any error is
+    The error of a single realisation is NaN. Means keep five digits and errors two, which is finer than any error is
     known. The response is left out where its integral is there, of which it is the difference from step to step.
     """
     kept: dict[str, xr.Variable] = {}
@@ -112,7 +112,7 @@ def summarise(result: xr.Dataset) -> xr.Dataset:
         error = (((values - mean) ** 2).sum(OVER) / (more - 1) / number) ** 0.5
         what = values.attrs.get("long_name", name)
         about = {"standard_error": rounded(error, bits=8), "realisations": number.astype(np.int32)}
-        kept[name] = rounded(mean, bits=20)
+        kept[name] = rounded(mean, bits=17)
         kept[name].attrs = values.attrs
         for of, measure in zip(("standard error", "number of realisations"), about, strict=True):
             kept[f"{name}_{measure}"] = about[measure]
